@@ -50,7 +50,7 @@ export const KubernetesOptions = Type.Object(
       description:
         "what one worker gets, as quantities of Kubernetes; requested for each worker of a job, and all but `cpu` is also the limit",
     }),
-    node_selector: Type.Record(Type.String(), Type.String(), {
+    node_selector: Type.Record(Type.String(), Type.String({ maxLength: 63 }), {
       default: {},
       maxProperties: 32,
       description: "labels that a node must have",
@@ -87,7 +87,7 @@ export const KubernetesOptions = Type.Object(
       maxLength: 253,
       description: "runtime class of the pods, for example of a sandbox",
     }),
-    annotations: Type.Record(Type.String(), Type.String(), {
+    annotations: Type.Record(Type.String(), Type.String({ maxLength: 10_000 }), {
       default: {},
       maxProperties: 32,
       description: "further annotations of the pods",

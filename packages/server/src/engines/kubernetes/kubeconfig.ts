@@ -28,7 +28,7 @@ export interface Kubeconfig {
   readonly exec: ExecPlugin | undefined;
 }
 
-export class InvalidKubeconfig extends Error {}
+class InvalidKubeconfig extends Error {}
 
 type Entry = Readonly<Record<string, unknown>>;
 

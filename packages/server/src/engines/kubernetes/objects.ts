@@ -32,7 +32,7 @@ export interface Job {
   readonly status?: { readonly conditions?: readonly Condition[] };
 }
 
-export interface ContainerStatus {
+interface ContainerStatus {
   readonly state?: {
     readonly waiting?: { readonly reason?: string; readonly message?: string };
     readonly terminated?: { readonly reason?: string; readonly exitCode?: number };

@@ -4,7 +4,7 @@ import type { KubernetesOptions } from "@millrace/contract";
 import type { Placement } from "../runners/placer.ts";
 
 /** Label of all objects that Millrace makes. */
-export const ourLabel = { "app.kubernetes.io/managed-by": "millrace" } as const;
+const ourLabel = { "app.kubernetes.io/managed-by": "millrace" } as const;
 export const ourSelector = Object.entries(ourLabel)
   .map(([name, value]) => `${name}=${value}`)
   .join(",");
