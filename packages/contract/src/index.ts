@@ -280,6 +280,7 @@ export {
 export { credentialsInput, environmentText, rerunInput, UnquotableVariable } from "./reruns.ts";
 export { retryLimits, retryWait, usualRetryDelay } from "./retries.ts";
 export { bodyLimitOf, type Route, type RouteInput, type RouteOutput } from "./routes.ts";
+export { runnerLimits } from "./runners.ts";
 export {
   type CatchUpPolicy,
   type CreatePipelineScheduleInput,
