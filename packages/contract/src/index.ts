@@ -194,6 +194,7 @@ export {
 } from "./backfills.ts";
 export { type Client, createClient, type PlainRequest, requestOf } from "./client.ts";
 export { defaultOptions, type EngineKindName, engineKindNames, engineKinds } from "./clusters/engine-kinds.ts";
+export { KubernetesOptions, type KubernetesSecrets } from "./clusters/kubernetes-options.ts";
 export { RayOptions, RaySecrets } from "./clusters/ray-options.ts";
 export { SlurmOptions } from "./clusters/slurm-options.ts";
 export {

@@ -175,6 +175,7 @@ const engines: Floors = {
   "warehouse-view.ts": ["disk-usage.ts"],
   phases: ["engine.ts"],
   runners: everyEngine,
+  kubernetes: ["engine.ts", "runners"],
   ray: ["engine.ts", "runners"],
   slurm: ["engine.ts", "runners"],
   local: [...everyEngine, "disk-usage.ts", "nobodys-user.ts", "warehouse-view.ts"],

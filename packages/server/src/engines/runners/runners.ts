@@ -201,8 +201,11 @@ export class Runners {
     await once(this.#orders, key, { signal }).catch(() => {});
   }
 
+  /** An attempt never becomes younger, although its runner counts from a moment after the claim. */
   #hear(key: string, age: number): void {
-    this.#heard.set(key, { at: performance.now(), age });
+    const at = performance.now();
+    const before = this.#heard.get(key);
+    this.#heard.set(key, { at, age: before ? Math.max(age, before.age + at - before.at) : age });
   }
 
   #running(key: string): RunnerFolder {
