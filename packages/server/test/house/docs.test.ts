@@ -11,6 +11,7 @@ import {
   fieldLimits,
   isolationLevels,
   processLimits,
+  SlurmOptions,
 } from "@millrace/contract";
 import { expectedConfigurationPage } from "../../../../scripts/configuration-page.ts";
 import { groups } from "../../src/configuration/config.ts";
@@ -70,6 +71,23 @@ it("docs/dependencies.md has a line for every dependency", async () => {
     for (const name of names.filter((n) => !n.startsWith("@millrace/") && !n.startsWith("@types/")))
       assert.ok(text.includes(name), name);
   }
+});
+
+interface OptionSchema {
+  readonly default: unknown;
+  readonly description: string;
+}
+
+it("docs/slurm.md lists every option of a Slurm cluster, with its default and description", async () => {
+  const text = await readFile(join(root, "docs/slurm.md"), "utf8");
+  const rows = text.split("\n").map((row) => row.split("|").map((cell) => cell.trim()));
+  const listed = rows.filter(([, name]) => /^`[a-z_]+`$/.test(name ?? "")).map((cells) => cells.slice(1, 4));
+  const options = Object.entries(SlurmOptions.properties as unknown as Record<string, OptionSchema>);
+  const shown = (value: unknown) => (value === "" ? "" : `\`${value}\``);
+  assert.deepEqual(
+    listed,
+    options.map(([name, option]) => [`\`${name}\``, shown(option.default), option.description]),
+  );
 });
 
 it("docs/limits.md has every number of the contract's limits", async () => {
