@@ -9,10 +9,13 @@ import type { DatasetContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 import { listFolderOf } from "./sources.ts";
 
-/** Maximum number of listings of one user, one team, and of all, at a time: each is a process. */
-const most = { user: 3, team: 4, all: 12 };
+/**
+ * Maximum number of listings of one user, one team, and of all, at a time: each is a process. Beyond `all`, a team that
+ * has none under way gets one, up to `withFirst`: otherwise a few people with slow storages would keep out everybody.
+ */
+const most = { user: 3, team: 4, all: 12, withFirst: 24 };
 
-interface Running {
+export interface Running {
   readonly userId: number;
   readonly teamId: number;
 }
@@ -58,11 +61,13 @@ async function whileWanted<T>(
   }
 }
 
-function requireTurn(running: ReadonlySet<Running>, { userId, teamId }: Running): void {
+/** Throws if a user of a team may not start another listing beside those that run. */
+export function requireTurn(running: ReadonlySet<Running>, { userId, teamId }: Running): void {
   const all = [...running];
   const ofUser = all.filter((one) => one.userId === userId).length;
   const ofTeam = all.filter((one) => one.teamId === teamId).length;
-  if (ofUser < most.user && ofTeam < most.team && all.length < most.all) return;
+  const ofAll = ofTeam === 0 ? most.withFirst : most.all;
+  if (ofUser < most.user && ofTeam < most.team && all.length < ofAll) return;
   throw new ApiError("too_many_requests", "Too many storages are being listed at once. Try again in some seconds.");
 }
 
