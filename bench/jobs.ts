@@ -57,7 +57,8 @@ export async function measureThroughput(): Promise<Measurement[]> {
 export async function runMany(client: Client, count: number, input: JobInput): Promise<void> {
   await inFlight(count, 8, () => createJob(client, input));
   for (;;) {
-    const active = await client.call(routes.listJobs, { query: { status: ["ACTIVE"], limit: 1 } });
+    // ACTIVE does not include jobs that wait for their cluster.
+    const active = await client.call(routes.listJobs, { query: { status: ["ACTIVE", "PROVISIONING"], limit: 1 } });
     if (active.length === 0) return;
     // Polls rarely, because polling uses the cores that are measured.
     await new Promise((resolve) => setTimeout(resolve, 50));

@@ -134,10 +134,11 @@ describe("a managed cluster", () => {
   });
 
   it("shows a job that the cluster has no room for as PROVISIONING, until it starts", async () => {
-    await set("hpc", { slurm: { account: "2" } });
+    await set("hpc", { slurm: { account: "4" } });
     MoodyPlacer.reason = "Slurm: Resources";
     const { id } = await createJob(client, on("hpc", "echo ran"));
     await waitForStatus(client, id, ["PROVISIONING"]);
+    while ((await readLog(client, id)) === "") await new Promise((resolve) => setTimeout(resolve, 20));
     MoodyPlacer.reason = "";
     assert.equal((await waitForEnd(client, id)).status, "COMPLETE");
     assert.equal(await readLog(client, id), "[millrace] The job waits on its cluster. Slurm: Resources\nran\n");
