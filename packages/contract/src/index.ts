@@ -192,7 +192,7 @@ export { parseExactly, replaceBareNumbers } from "./exact-json.ts";
 export type { ExportStatus } from "./exports.ts";
 export type { UploadedFile } from "./files.ts";
 export { type FiringOutcome, mostFirings, type ScheduleFiring, type ScheduleHealth } from "./firings.ts";
-export type { Invitation, InvitationOffer, NewInvitation } from "./invitations.ts";
+export { type Invitation, type InvitationOffer, mostInvitations, type NewInvitation } from "./invitations.ts";
 export type {
   FinalStatus,
   Job,

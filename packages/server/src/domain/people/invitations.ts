@@ -3,18 +3,21 @@ import {
   ApiError,
   type Invitation,
   type InvitationOffer,
+  mostInvitations,
   type NewInvitation,
   type RouteInput,
   type routes,
 } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import {
+  atLeastInvitations,
   findOpenInvitation,
   insertInvitation,
   openInvitations,
   revokeInvitation,
   useInvitation,
 } from "../../store/queries/people/invitations.ts";
+import { lockTeam } from "../../store/queries/people/teams.ts";
 import { type Actor, audit } from "../access/audit.ts";
 import type { Caller, TeamCall } from "../access/call.ts";
 import type { Edit } from "../access/edit.ts";
@@ -42,7 +45,20 @@ const describe = ({ id, role, email, username, created_at, expires_at }: Invitat
 });
 
 export const readInvitations = async (db: Db, team: Team, now: number): Promise<Invitation[]> =>
-  (await openInvitations(db, team.id, iso(now))).map(describe);
+  (await openInvitations(db, team.id, iso(now), mostInvitations)).map(describe);
+
+/**
+ * Throws if the team has too many open invitations. Locks the team first, because on PostgreSQL concurrent transactions
+ * do not see each other's new rows.
+ */
+async function requireRoomForInvitation(db: Db, { id, name }: Team, now: number): Promise<void> {
+  await lockTeam(db, id);
+  if (!(await atLeastInvitations(db, id, iso(now), mostInvitations))) return;
+  throw new ApiError(
+    "wrong_state",
+    `The team ${name} has ${mostInvitations} invitations that can still be used, which is the maximum. Revoke some, or wait until some were used or have expired.`,
+  );
+}
 
 /** The admin who invites, and the public URL of the server for the link. */
 export interface Inviter {
@@ -67,6 +83,7 @@ export async function createInvitation(
     expires_at: iso(now + (expires_in_days ?? defaultDays) * day),
   };
   const id = await store.write(async (db) => {
+    await requireRoomForInvitation(db, team, now);
     const id = await insertInvitation(db, { ...row, hash: hashSecret(code), created_by: principal.userId });
     const detail = [role, row.email].filter(Boolean).join(" for ");
     await audit(db, actor, { action: "invitation.create", team, target: String(id), detail }, now);

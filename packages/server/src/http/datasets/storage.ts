@@ -7,27 +7,18 @@ import { readListing, schemeOf, type UsedCredentials, wishFor } from "../../doma
 import { CredentialsUnavailable, gatherCredentials, requireCredentials } from "../../domain/jobs/job-credentials.ts";
 import type { DatasetContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
+import { ListingPlaces } from "./listing-places.ts";
 import { listFolderOf } from "./sources.ts";
 
-/** Maximum number of listings of one user, one team, and of all, at a time: each is a process. */
-const most = { user: 3, team: 4, all: 12 };
-
-interface Running {
-  readonly userId: number;
-  readonly teamId: number;
-}
-
 export function storageRoutes(app: FastifyInstance, context: DatasetContext): void {
-  const running = new Set<Running>();
+  const places = new ListingPlaces();
 
   register(app, context, routes.browseStorage, async ({ principal, team, body, request }) => {
     const { uri, cursor } = body;
     const scheme = schemeOf(uri);
     if (scheme === "file") return localListing(uri, Number(cursor ?? 0), context.jobPaths);
     const credentials = await credentialsFor(context, team, principal, body.credentials_name);
-    const own = { userId: principal.userId, teamId: team.id };
-    requireTurn(running, own);
-    running.add(own);
+    const leave = places.take({ userId: principal.userId, teamId: team.id });
     try {
       const wish = wishFor(scheme, uri, credentials, cursor ?? undefined);
       const answer = await whileWanted(request.raw.socket, context.stopping, (unwanted) =>
@@ -36,7 +27,7 @@ export function storageRoutes(app: FastifyInstance, context: DatasetContext): vo
       if (context.stopping.aborted) throw new ApiError("unavailable", "The server is stopping. Try again in a moment.");
       return readListing(uri, answer, credentials);
     } finally {
-      running.delete(own);
+      leave();
     }
   });
 }
@@ -56,14 +47,6 @@ async function whileWanted<T>(
   } finally {
     socket.off("close", leave);
   }
-}
-
-function requireTurn(running: ReadonlySet<Running>, { userId, teamId }: Running): void {
-  const all = [...running];
-  const ofUser = all.filter((one) => one.userId === userId).length;
-  const ofTeam = all.filter((one) => one.teamId === teamId).length;
-  if (ofUser < most.user && ofTeam < most.team && all.length < most.all) return;
-  throw new ApiError("too_many_requests", "Too many storages are being listed at once. Try again in some seconds.");
 }
 
 async function credentialsFor(

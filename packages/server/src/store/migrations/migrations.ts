@@ -8,6 +8,7 @@ import type { Tables } from "../schema/tables.ts";
 import { attemptHandles } from "./attempt-handles.ts";
 import { countedVariables } from "./counted-variables.ts";
 import { momentsAndTriggers } from "./moments-and-triggers.ts";
+import { openInvitations } from "./open-invitations.ts";
 import { scheduleHealth } from "./schedule-health.ts";
 import { timeLimitsAndRetries } from "./time-limits-and-retries.ts";
 import { toldSkips } from "./told-skips.ts";
@@ -37,6 +38,7 @@ const migrations: readonly Migration[] = [
   countedVariables,
   attemptHandles,
   waitsForFiles,
+  openInvitations,
 ];
 
 /** The schema version that this program writes. */

@@ -33,8 +33,15 @@ const open = (db: Db, now: string) =>
       ]),
     );
 
-export const openInvitations = (db: Db, teamId: number, now: string) =>
-  open(db, now).where("invitations.team_id", "=", teamId).orderBy("invitations.id", "desc").execute();
+/** Lists the newest open invitations of a team. */
+export const openInvitations = (db: Db, teamId: number, now: string, limit: number) =>
+  open(db, now).where("invitations.team_id", "=", teamId).orderBy("invitations.id", "desc").limit(limit).execute();
+
+/** Whether the team has at least this many open invitations; counts no further. */
+export const atLeastInvitations = async (db: Db, teamId: number, now: string, count: number): Promise<boolean> => {
+  const query = open(db, now).where("invitations.team_id", "=", teamId).limit(1);
+  return (await query.offset(count - 1).executeTakeFirst()) !== undefined;
+};
 
 export const findOpenInvitation = (db: Db, hash: string, now: string) =>
   open(db, now).where("invitations.hash", "=", hash).executeTakeFirst();
