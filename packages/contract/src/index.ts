@@ -229,7 +229,7 @@ export {
   type LogPiece,
   logSearchKinds,
 } from "./logs.ts";
-export type { Member } from "./memberships.ts";
+export { type Member, mostMembers } from "./memberships.ts";
 export { readNotices } from "./notices.ts";
 export type { Notification, SetNotificationInput } from "./notifications.ts";
 export { errorsAs, openapiDocument } from "./openapi.ts";
