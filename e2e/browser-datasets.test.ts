@@ -131,6 +131,11 @@ describe("datasets in a browser", { skip: noBrowser }, () => {
     await visit.open(`${list}/@admin.default.clean?tab=lineage`);
     await visit.sees(/load\.sh[\s\S]*clean\.sh|clean\.sh[\s\S]*load\.sh/);
     await visit.sees(/Dataset version[\s\S]*@admin\.default\.clean@1\.0\.0[\s\S]*Made from[\s\S]*clean\.sh/);
+    const frame = await visit.page.locator(".graph svg").first().boundingBox();
+    for (const name of ["s3://bucket/pets/", "report@1.0.0"]) {
+      const place = await visit.page.locator(`.graph .node[aria-label*="${name}"]`).boundingBox();
+      assert.ok(frame && place && place.x >= frame.x && place.x + place.width <= frame.x + frame.width, name);
+    }
     await visit.picture("dataset-lineage");
     await visit.page.click('aside button:text("clean.sh")');
     await visit.sees(/Made from[\s\S]*pets@1\.0\.0[\s\S]*Leads to[\s\S]*clean@1\.0\.0/);

@@ -85,7 +85,13 @@ describe("the page of a job", { skip: noBrowser }, () => {
       retry_delay: 0,
     });
     const { job } = await runJob(visit.client, input);
-    await visit.open(`/team/main/datasets/jobs/${job.id}?tab=runs`);
+    await visit.open(`/team/main/datasets/jobs/${job.id}`);
+    await visit.sees(
+      /Why it failed[\s\S]*Changed since the last success, .*: script \(2 lines\), environment, retries\./,
+    );
+    await visit.picture("job-changed");
+    await visit.page.click("text=last success");
+    await visit.page.waitForURL(/tab=runs/);
     await visit.sees(/− echo 2\+ echo 3\+ exit 4/);
     await visit.sees(/MODE=<i>fast<\/i>/);
     await visit.picture("job-difference");

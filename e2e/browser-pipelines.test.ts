@@ -139,6 +139,9 @@ describe("pipelines in a browser", { skip: noBrowser }, () => {
     // The line of the log is said once.
     assert.equal((await visit.text()).split("the table has no column price").length, 2);
     await visit.picture("pipeline-failed");
+    await visit.page.getByRole("link", { name: "Open the job" }).click();
+    await visit.sees(new RegExp(`Part of the pipeline ${pipeline.name}`));
+    await visit.page.goBack();
     await node("write_report.sh").click();
     await visit.sees(/It did not run, because join_prices.sh failed/);
   });
@@ -150,7 +153,7 @@ describe("pipelines in a browser", { skip: noBrowser }, () => {
     await page.waitForURL(/view=list&state=FAILED/);
     await visit.picture("pipeline-list");
     await page.reload();
-    await visit.sees(/join_prices.sh/);
+    await visit.sees(/join_prices.sh.*the table has no column price/);
     assert.equal(await page.locator("main table tbody tr").count(), 1);
     await tab("Timeline").click();
     await visit.sees(/write_report\.shIt did not run, because join_prices\.sh failed/);
@@ -160,6 +163,14 @@ describe("pipelines in a browser", { skip: noBrowser }, () => {
     await visit.sees(/Failed: .*, took [\d.]+ s/);
     assert.match((await page.textContent(".run-grid thead .when")) ?? "", /^[A-Z][a-z]{2} \d+$/);
     await visit.picture("pipeline-last-runs");
+  });
+
+  it("the list of pipelines says why one failed", async () => {
+    const address = visit.page.url();
+    await visit.open("/team/main/pipelines?status=FAILED");
+    await visit.sees(/@admin\.default\.report.*the table has no column price/);
+    await visit.picture("pipelines-failed");
+    await visit.page.goto(address);
   });
 
   it("after the settings are mended, rerun from failed completes it", async () => {

@@ -12,6 +12,8 @@ command -v systemd-analyze >/dev/null || missing="$missing systemd"
 ls /usr/lib/*/faketime/libfaketimeMT.so.1 >/dev/null 2>&1 || missing="$missing libfaketime"
 [ -x /usr/sbin/sshd ] || missing="$missing openssh-server"
 [ -x /usr/sbin/vsftpd ] || missing="$missing vsftpd"
+[ -x /usr/sbin/slurmctld ] && [ -x /usr/sbin/slurmd ] || missing="$missing slurm-wlm"
+[ -x /usr/sbin/munged ] || missing="$missing munge"
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
   echo "Not installed, and this user cannot:$missing. The tests that need them are skipped." >&2

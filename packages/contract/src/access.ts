@@ -47,6 +47,8 @@ export type Access =
    */
   | { kind: "admin"; scope: Scope; why: string }
   | { kind: "signed-in"; why: string; scope?: Scope; people?: People }
+  /** Only the runner of an attempt may call the route. It presents the secret of that attempt. */
+  | { kind: "runner"; why: string }
   | { kind: "public"; why: string };
 
 /**

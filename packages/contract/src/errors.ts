@@ -21,6 +21,7 @@ export const errorCodes = {
     status: 409,
     meaning: "The current state does not allow the action, or the team is over its disk quota; the message says why.",
   },
+  gone: { status: 410, meaning: "The attempt of this runner is over, or it was withdrawn." },
   too_large: { status: 413, meaning: "The body or the file is larger than the limit." },
   unsupported_media_type: { status: 415, meaning: "The route does not accept this content type." },
   range_not_satisfiable: { status: 416, meaning: "The range starts after the end of the log." },

@@ -19,6 +19,7 @@ import * as memberships from "./memberships.ts";
 import * as notifications from "./notifications.ts";
 import * as pipelines from "./pipelines.ts";
 import * as profile from "./profile.ts";
+import * as runners from "./runners.ts";
 import * as schedules from "./schedules.ts";
 import * as serviceAccounts from "./service-accounts.ts";
 import * as sources from "./sources.ts";
@@ -145,6 +146,11 @@ export const routes = {
   deleteNotification: notifications.deleteNotification,
   testNotification: notifications.testNotification,
   followChanges: live.followChanges,
+  runnerClaim: runners.runnerClaim,
+  runnerFile: runners.runnerFile,
+  runnerLog: runners.runnerLog,
+  runnerBeat: runners.runnerBeat,
+  runnerEnd: runners.runnerEnd,
   healthz: system.healthz,
   readyz: system.readyz,
   metrics: system.metrics,
@@ -180,6 +186,7 @@ export {
   type CreateBackfillInput,
 } from "./backfills.ts";
 export { type Client, createClient, type PlainRequest, requestOf } from "./client.ts";
+export { SlurmOptions } from "./clusters/slurm-options.ts";
 export { type Cluster, clusterLimits, isolationLevels } from "./clusters.ts";
 export { type Credentials, type CredentialsInput, credentialLimits } from "./credentials.ts";
 export type { DatasetCopy } from "./dataset-copies.ts";

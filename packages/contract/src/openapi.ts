@@ -31,6 +31,7 @@ export function openapiDocument(routes: readonly Route[]): Json {
           scheme: "bearer",
           description: "`Authorization: Bearer isat_…`; `token isat_…` works too.",
         },
+        runner: { type: "http", scheme: "bearer", description: "The code or the token of an attempt." },
       },
     },
   };
@@ -50,11 +51,16 @@ function operation(route: Route, components: Json): Json {
     tags: [route.tag],
     summary: route.summary,
     description: describeAccess(route),
-    ...(route.access.kind === "public" ? { security: [] } : {}),
+    ...securityOf(route),
     parameters: parameters(route),
     ...requestBody(route, components),
     responses: { ...success, ...refusals(route) },
   };
+}
+
+function securityOf({ access }: Route): Json {
+  if (access.kind === "public") return { security: [] };
+  return access.kind === "runner" ? { security: [{ runner: [] }] } : {};
 }
 
 function responseHeaders({ responseHeaders }: Route): Json {
@@ -68,6 +74,7 @@ function responseHeaders({ responseHeaders }: Route): Json {
 
 function describeAccess({ access }: Route): string {
   if (access.kind === "public") return `No token needed: ${access.why}.`;
+  if (access.kind === "runner") return `Only for the runner of an attempt: ${access.why}.`;
   const people = access.kind === "admin" || access.people ? " The token of a job is refused." : "";
   const [scope, level] = access.scope?.split(":") ?? [];
   const needs = `${level} access to the ${scope} scope`;
@@ -99,6 +106,10 @@ function requestBody(route: Route, components: Json): Json {
     };
     return { requestBody: { required: true, content: { "multipart/form-data": { schema } } } };
   }
+  if (route.bytes) {
+    const description = `At most ${bodyLimitOf(route, Number.POSITIVE_INFINITY)} bytes.`;
+    return { requestBody: { description, required: true, content: { "application/octet-stream": { schema: {} } } } };
+  }
   if (route.bodyInQuery) {
     const schema = {
       type: "array",
@@ -128,8 +139,7 @@ function routeErrors(route: Route): ErrorCode[] {
   const codes: ErrorCode[] = ["misdirected", ...(route.errors ?? [])];
   if (route.access.kind !== "public" || route.method !== "GET") codes.push("unavailable");
   if (route.access.kind !== "public") codes.push("unauthorized", "too_many_requests");
-  if (route.access.kind !== "public" && (route.access.kind !== "signed-in" || route.access.scope))
-    codes.push("forbidden");
+  if (route.access.kind === "admin" || ("scope" in route.access && route.access.scope)) codes.push("forbidden");
   if (route.access.kind === "public" && route.method === "POST") codes.push("too_many_requests");
   if (route.method !== "GET") codes.push("bad_request", "request_timeout", "too_large", "unsupported_media_type");
   if (route.bodyInQuery) codes.push("bad_request", "request_timeout", "too_large");

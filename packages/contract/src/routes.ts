@@ -33,6 +33,8 @@ export interface Route {
   readonly bodyInQuery?: string;
   /** True if the body is a multipart upload with a single part `file`. The upload is streamed. */
   readonly upload?: true;
+  /** True if the body is bytes (application/octet-stream) of at most `bodyLimit`. */
+  readonly bytes?: true;
   readonly response: TSchema;
   /** Further content types that the response may have, with their descriptions. */
   readonly alsoAnswers?: Readonly<Record<string, string>>;

@@ -173,6 +173,16 @@ describe("the view of a graph", () => {
     assert.equal(y, (frame.height - graph.height * scale) / 2);
   });
 
+  it("begins with all of a chain of seven nodes, rather than cut off its ends", () => {
+    const chain = layout(
+      ["a", "b", "c", "d", "e", "f", "g"],
+      ["ab", "bc", "cd", "de", "ef", "fg"].map(([from = "", to = ""]) => ({ from, to })),
+    );
+    const wide = { width: 1046, height: 218 };
+    const seen = boxInView(firstView(chain, wide, chain.places.get("d")), wide);
+    assert.ok(contains(seen, { left: 0, top: 0, right: chain.width, bottom: chain.height }));
+  });
+
   it("begins at the node that matters, without empty space beyond the graph", () => {
     const at = (x: number) => firstView(graph, frame, { x, y: 100, column: 0 });
     const { x, scale } = at(2400);

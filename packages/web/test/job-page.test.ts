@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Job } from "@millrace/contract";
+import { changesInWords } from "../src/jobs/changes.ts";
 import { phasesOf, widthsOf } from "../src/jobs/job-phases.ts";
 import { diffLines, nearChanges } from "../src/jobs/line-diff.ts";
 import { usualPhases } from "../src/jobs/usual-phases.ts";
@@ -114,5 +115,27 @@ describe("the difference of two texts", () => {
     const long = Array.from({ length: 50 }, (_, index) => String(index));
     const lines = nearChanges(diffLines(long.join("\n"), [...long.slice(0, 25), "new", ...long.slice(25)].join("\n")));
     assert.deepEqual([lines.length, lines[0]?.text, lines.at(-1)?.kind], [9, "22 lines without changes", "skipped"]);
+  });
+});
+
+describe("what changed between two runs", () => {
+  const job = (more: Partial<Job> = {}) =>
+    ({
+      query: "a\nb\nc",
+      query_type: "SHELL",
+      workers: 1,
+      priority: 3,
+      environment: {},
+      params: {},
+      files: [],
+      tags: [],
+      ...more,
+    }) as unknown as Job;
+
+  it("is said in a few words: the script with its lines, then the settings", () => {
+    assert.equal(changesInWords(job(), job()), "");
+    assert.equal(changesInWords(job(), job({ query: "a\nx\nc" })), "script (1 line)");
+    const other = job({ query: "a\nb\nc\nd\ne", requirements: "pandas", python_version: "3.12" });
+    assert.equal(changesInWords(job(), other), "script (2 lines), Python version, requirements");
   });
 });

@@ -6,7 +6,7 @@ import { criticalPath } from "../src/pipelines/critical-path.ts";
 import { ganttOf, marksOf } from "../src/pipelines/gantt.ts";
 import { actionRefusal, removeRefusal, retryRefusal } from "../src/pipelines/pipeline-actions.ts";
 import { columnsOf, gridOf, isSame } from "../src/pipelines/run-grid.ts";
-import { reasonNotRun } from "../src/pipelines/run-reasons.ts";
+import { reasonFailed, reasonNotRun } from "../src/pipelines/run-reasons.ts";
 import { changesOf, dotenv, settingsOf } from "../src/pipelines/settings.ts";
 
 const at = (second: number | undefined) =>
@@ -109,6 +109,26 @@ describe("why a job has not run", () => {
   });
 });
 
+describe("why a job failed", () => {
+  const reason = (error_message: string | null, more: Partial<JobPipelineRun> = {}) => {
+    const failed = { ...run("a", "FAILED", [], [0, 1]), created_job_id: "0190-aa", ...more };
+    return reasonFailed(pipeline("FAILED", [failed], { error_message }), failed);
+  };
+
+  it("is the reason that the pipeline keeps of its first failure", () => {
+    assert.equal(reason("a (job 0190-aa) failed: It took too long."), "It took too long.");
+    assert.equal(reason("Job 0190-aa failed: It took too long.", { name: "0190-aa" }), "It took too long.");
+    assert.equal(reason("a (job 0190-aa) failed: Exit code 1. Its log ends with: 1\nno column\n"), "no column");
+  });
+
+  it("is not known of other jobs, and of those that did not fail", () => {
+    assert.equal(reason("b (job 0190-bb) failed: It took too long."), undefined);
+    assert.equal(reason("a (job 0190-aa) failed."), undefined);
+    assert.equal(reason(null), undefined);
+    assert.equal(reason("a (job 0190-aa) failed: It took too long.", { status: "COMPLETE" }), undefined);
+  });
+});
+
 describe("the critical path", () => {
   it("goes back from the last end along the parents that ended last", () => {
     const runs = [
@@ -141,6 +161,27 @@ describe("the timeline", () => {
     assert.deepEqual(
       gantt.notStarted.map(({ name }) => name),
       ["c"],
+    );
+  });
+
+  it("tells how long a job waited after its parents had ended; one without parents, since the first start", () => {
+    const { bars } = ganttOf(
+      [
+        run("a", "COMPLETE", [], [0, 4]),
+        run("late", "COMPLETE", [], [2, 6]),
+        run("b", "COMPLETE", ["a", "late"], [8, 10]),
+        run("again", "COMPLETE", ["b"], [9, 10]),
+      ],
+      now,
+    );
+    assert.deepEqual(
+      bars.map(({ run: { name }, wait, waited }) => [name, wait, waited]),
+      [
+        ["a", 0, 0],
+        ["late", 0.2, 2000],
+        ["b", 0.2, 2000],
+        ["again", 0, 0],
+      ],
     );
   });
 

@@ -5,7 +5,14 @@ import type { Config } from "../configuration/config.ts";
 import type { Engine } from "../engines/engine.ts";
 import { LocalEngine } from "../engines/local/local-engine.ts";
 import { readBootId } from "../engines/local/processes/processes.ts";
-import { type EngineEvents, Engines, localKind, type OpenEngine, type ReachEvents } from "../engines/registry.ts";
+import {
+  type EngineEvents,
+  type EngineSurroundings,
+  Engines,
+  localKind,
+  type OpenEngine,
+  type ReachEvents,
+} from "../engines/registry.ts";
 import type { WarehousePlaces } from "../engines/warehouse-view.ts";
 import type { DataFolder } from "../machine/data-folder.ts";
 import type { Faults } from "../machine/faults.ts";
@@ -91,6 +98,7 @@ function announce({ capabilities, warnings, missing }: LocalEngine, log: Logger)
 interface Opening {
   readonly local: LocalEngine;
   readonly others: Readonly<Record<string, OpenEngine>>;
+  readonly surroundings: Omit<EngineSurroundings, keyof EngineEvents>;
   readonly hints: Hints;
   readonly log: Logger;
 }
@@ -99,12 +107,13 @@ interface Opening {
  * Opens the additional engines and returns the registry of all engines. The local engine is opened separately, because
  * it must close later: the processes that run in its sandboxes must stop first.
  */
-export const allEngines = ({ local, others, hints, log }: Opening): Part<Engines> => {
+export const allEngines = ({ local, others, surroundings, hints, log }: Opening): Part<Engines> => {
   const added: Record<string, Engine> = {};
   const closeAdded = () => Promise.all(Object.values(added).map((engine) => engine.close()));
   return opened(async () => {
     try {
-      for (const [kind, open] of Object.entries(others)) added[kind] = await open(hints.of(kind));
+      for (const [kind, open] of Object.entries(others))
+        added[kind] = await open({ ...surroundings, ...hints.of(kind) });
     } catch (error) {
       await closeAdded();
       throw error;

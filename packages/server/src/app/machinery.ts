@@ -3,6 +3,7 @@ import type { Blobs } from "../blobs/blobs.ts";
 import { prepareLocalCluster } from "../domain/lifecycle/first-start.ts";
 import type { LocalEngine } from "../engines/local/local-engine.ts";
 import type { OpenEngine } from "../engines/registry.ts";
+import { Runners } from "../engines/runners/runners.ts";
 import type { WarehousePlaces } from "../engines/warehouse-view.ts";
 import type { ExecutionContext } from "../execution/execution-context.ts";
 import { WarehouseMeasures } from "../execution/measure-warehouses.ts";
@@ -25,6 +26,7 @@ export interface Machinery {
   readonly blobs: Blobs;
   readonly archive: LogArchive | undefined;
   readonly hints: Hints;
+  readonly runners: Runners;
 }
 
 export async function startMachinery(
@@ -32,6 +34,7 @@ export async function startMachinery(
   { config, folder, log, clock, metrics, changes }: Surroundings,
   { store, keys, serverId }: PreparedStore,
   others: Readonly<Record<string, OpenEngine>>,
+  url: () => string,
 ): Promise<Machinery> {
   const signals = new Signals(changes);
   const faults = readFaults(config.testing.fault);
@@ -47,11 +50,16 @@ export async function startMachinery(
   const blobs = await claimedBlobs(folder, config, serverId);
   const archive = logArchive(folder, blobs, faults);
   const warehouses: Warehouses = await parts.start(teamWarehouses(folder, engine));
-  const engines = await parts.start(allEngines({ local: engine, others, hints, log }));
+  // A runner's call names the attempt but not its engine, so every engine with runners is told.
+  const runners = new Runners(folder.jobs, (key, what) => {
+    for (const kind of Object.keys(others)) hints.of(kind).onChange(key, what);
+  });
+  const opening = { runners, jobsDir: folder.jobs, url };
+  const engines = await parts.start(allEngines({ local: engine, others, surroundings: opening, hints, log }));
   const measures = new WarehouseMeasures({ store, engines, warehouses, serverId, quotas: config.quotas });
   await prepareLocalCluster(store, config.jobs.maxWorkers, engine.capabilities.isolation);
   const execution = { store, keys, serverId, engines, signals, clock, log, faults, metrics, disk };
-  return { execution, warehouses, measures, blobs, archive, hints };
+  return { execution, warehouses, measures, blobs, archive, hints, runners };
 }
 
 const teamWarehouses = (folder: DataFolder, engine: LocalEngine): Part<Warehouses> =>

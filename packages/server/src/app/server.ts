@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import type { Config } from "../configuration/config.ts";
 import { type Clock, systemClock } from "../domain/time/clock.ts";
 import type { Engines, OpenEngine } from "../engines/registry.ts";
+import type { Runners } from "../engines/runners/runners.ts";
 import { DataFolder } from "../machine/data-folder.ts";
 import { ServerMetrics } from "../metrics/server-metrics.ts";
 import { notedStore } from "../store/drivers/noted-store.ts";
@@ -26,6 +27,7 @@ export interface RunningServer {
   readonly url: string;
   readonly store: Store;
   readonly engines: Engines;
+  readonly runners: Runners;
   /** Stops the server: finishes open requests and current runs of loops. Running jobs continue. */
   stop(): Promise<void>;
 }
@@ -53,9 +55,16 @@ export async function startServer(
       changes: new Changes(),
     };
     const prepared = await startStore(parts, surroundings);
-    const machinery = await startMachinery(parts, surroundings, prepared, engines);
-    const url = await startServing(parts, surroundings, machinery);
-    return { url, store: prepared.store, engines: machinery.execution.engines, stop: () => parts.stop() };
+    const publicUrl = new ServerUrl(config.listening.publicUrl);
+    const machinery = await startMachinery(parts, surroundings, prepared, engines, publicUrl.read);
+    const url = await startServing(parts, surroundings, machinery, publicUrl);
+    return {
+      url,
+      store: prepared.store,
+      engines: machinery.execution.engines,
+      runners: machinery.runners,
+      stop: () => parts.stop(),
+    };
   } catch (error) {
     await parts.stop();
     throw error;
@@ -85,8 +94,8 @@ async function startServing(
   parts: StartedParts,
   { config, folder, log }: Surroundings,
   machinery: Machinery,
+  url: ServerUrl,
 ): Promise<string> {
-  const url = new ServerUrl(config.listening.publicUrl);
   const readiness = new Readiness();
   const wiring = {
     config,

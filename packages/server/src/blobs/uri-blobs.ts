@@ -26,8 +26,13 @@ import {
 } from "./blobs.ts";
 import { type Limits, Patience, usualLimits } from "./patience.ts";
 
-/** Maximum number of files that are sent to the storage at the same time; each has a few parts in memory. */
+/**
+ * Maximum number of large files that are sent to the storage at the same time; each has a few parts in memory. Small
+ * files have as many places of their own, because a large one keeps its place for as long as the whole file takes.
+ */
 const sentAtOnce = 6;
+/** Files up to this size are small. */
+const smallBytes = 8 * 1024 * 1024;
 /** Maximum of one owner, so that others need not wait for a team that uploads many files. */
 const sentOfOneOwner = 3;
 
@@ -53,7 +58,10 @@ export class UriBlobs implements Blobs {
   readonly #fetching = new Map<string, Promise<string>>();
   readonly #closing = new AbortController();
   readonly #patience: Patience;
-  readonly #sending = new Turns(sentAtOnce, sentOfOneOwner);
+  readonly #sending = {
+    small: new Turns(sentAtOnce, sentOfOneOwner),
+    large: new Turns(sentAtOnce, sentOfOneOwner),
+  };
 
   constructor(storage: Storage, { copies, mark }: LocalFiles, limits: Limits = usualLimits) {
     this.#patience = new Patience(this.#closing.signal, limits);
@@ -82,12 +90,29 @@ export class UriBlobs implements Blobs {
     const draft = await this.#draft();
     try {
       await write(draft);
+      const { size } = await lstat(draft);
       const send = () => this.#patience.progress((options) => this.#storage.upload(draft, name, options));
-      const { size } = await this.#sending.run(send, owner).catch(rethrow);
+      await this.#sending[size <= smallBytes ? "small" : "large"].run(send, owner).catch(rethrow);
+      await this.#requireStored(name, size);
       return size;
     } finally {
       await rm(draft, { force: true });
     }
+  }
+
+  /**
+   * Throws if the storage does not have the file. The caller deletes the only other copy, and something in between, such
+   * as the login page of a proxy, may answer 200 to everything.
+   */
+  async #requireStored(name: string, size: number): Promise<void> {
+    const stored = await this.#patience
+      .answer((options) => this.#storage.stat(name, options))
+      .catch((error) => (isStorageError(error, "not_found") ? undefined : rethrow(error)));
+    if (stored?.size === size) return;
+    const found = stored ? `${stored.size} bytes of it` : "nothing under this name";
+    throw new BlobsUnavailable(
+      new Error(`the storage confirmed that it stored ${name} of ${size} bytes, but it has ${found}`),
+    );
   }
 
   async open(name: string): Promise<OpenBlob> {

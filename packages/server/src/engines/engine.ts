@@ -45,6 +45,10 @@ export interface JobSpec {
   /** Whether the job ignores checkpoints of earlier runs. */
   readonly reset: boolean;
   readonly files: readonly JobFile[];
+  /** Slots of its cluster that the job occupies; at least 1. */
+  readonly workers: number;
+  /** 0 runs first, 5 last. */
+  readonly priority: number;
   /** Access to the team's datasets; null if the job does not use the dataset library. */
   readonly datasets: DatasetAccess | null;
 }

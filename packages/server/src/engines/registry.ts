@@ -1,5 +1,6 @@
 /** Holds the engines of a server. It finds the engine of a cluster and tracks which engines cannot be reached. */
 import { type Engine, EngineUnreachable, type LogSource } from "./engine.ts";
+import type { Runners } from "./runners/runners.ts";
 
 /** Kind of the engine that runs jobs on the server's own machine. */
 export const localKind = "local";
@@ -26,8 +27,16 @@ export interface EngineEvents {
   onChange(key: string, what: string): void;
 }
 
+/** What an engine other than the local one gets of the server. */
+export interface EngineSurroundings extends EngineEvents {
+  readonly runners: Runners;
+  readonly jobsDir: string;
+  /** Returns the URL at which runners reach the server. */
+  readonly url: () => string;
+}
+
 /** Opens an engine other than the local one. */
-export type OpenEngine = (events: EngineEvents) => Promise<Engine>;
+export type OpenEngine = (surroundings: EngineSurroundings) => Promise<Engine>;
 
 const silent: ReachEvents = { onPause: () => {}, onResume: () => {} };
 

@@ -59,6 +59,8 @@ export async function bundleOf(context: BundleContext, claimed: Claimed, key: st
     ...(spec.script ? { script: spec.script } : {}),
     reset: spec.reset,
     files: await localFiles(context.blobs, files),
+    workers: Math.max(1, spec.workers),
+    priority: spec.priority,
     datasets: uses ? datasetAccess(job, spec, username) : null,
   };
 }

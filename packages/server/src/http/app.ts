@@ -2,7 +2,13 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { ApiError } from "@millrace/contract";
-import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController, type onRouteHookHandler } from "fastify";
+import fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyRequest,
+  LogController,
+  type onRouteHookHandler,
+} from "fastify";
 import type { Logger } from "pino";
 import type { RequestSettings } from "../configuration/groups/requests.ts";
 import { BodiesUnderWay } from "./connections/bodies-under-way.ts";
@@ -52,6 +58,7 @@ import { installErrors, nothingThere, sendError, validationError } from "./reque
 import { readJson } from "./requests/json-bodies.ts";
 import { lazySchemas } from "./requests/lazy-schemas.ts";
 import { dropPrefix } from "./requests/site.ts";
+import { runnerRoutes } from "./runners/runners.ts";
 import { backfillRoutes } from "./schedules/backfills.ts";
 import { scheduleRoutes } from "./schedules/schedules.ts";
 import { taskRoutes } from "./schedules/tasks.ts";
@@ -86,6 +93,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   if (onRoute) app.addHook("onRoute", onRoute);
   app.decorateRequest("principal", null);
   app.decorateRequest("caller", null);
+  app.decorateRequest("runner", "");
   app.decorateRequest("bodyText", "");
   installErrors(app);
   readBodies(app);
@@ -123,6 +131,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   metricsRoute(app, context);
   await app.register(async (scope) => pages(scope, context));
   await app.register(async (scope) => fileRoutes(scope, context));
+  await app.register(async (scope) => runnerRoutes(scope, context));
   return app;
 }
 
@@ -198,12 +207,11 @@ function checkRequests(app: FastifyInstance, { listening, connections, site }: H
 function boundMemory(app: FastifyInstance, { connections, stopping }: HttpContext): void {
   const bodies = new BodiesUnderWay();
   app.addHook("preParsing", (request, reply, payload, done) => {
-    const { headers, principal, routeOptions } = request;
+    const { headers, routeOptions } = request;
     const isBody = headers["transfer-encoding"] !== undefined || Number(headers["content-length"]) > 0;
     if (isBody && !routeOptions.config.upload) {
       const bytes = Math.min(Number(headers["content-length"] ?? Number.POSITIVE_INFINITY), routeOptions.bodyLimit);
-      const caller = principal ? `user ${principal.userId}` : networkOf(request.ip);
-      connections.onceAnswered(request.raw.socket, reply.raw, bodies.begin(caller, bytes));
+      connections.onceAnswered(request.raw.socket, reply.raw, bodies.begin(senderOf(request), bytes));
     }
     done(null, payload);
   });
@@ -213,6 +221,12 @@ function boundMemory(app: FastifyInstance, { connections, stopping }: HttpContex
     if (typeof payload === "string" || Buffer.isBuffer(payload)) connections.expectAnswer(payload.length);
     done(null, payload);
   });
+}
+
+/** Returns the key by which the bodies of a caller are counted. */
+function senderOf({ principal, runner, ip }: FastifyRequest): string {
+  if (principal) return `user ${principal.userId}`;
+  return runner === "" ? networkOf(ip) : `runner ${runner}`;
 }
 
 /**

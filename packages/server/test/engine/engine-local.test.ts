@@ -7,30 +7,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { JobSpec } from "../../src/engines/engine.ts";
 import { JobUsers } from "../../src/engines/local/isolation/users.ts";
 import { byFolder, isAlive, ProcessSearch } from "../../src/engines/local/processes/processes.ts";
 import { attemptNamed, observeOne } from "../support/attempts.ts";
+import { jobSpec } from "../support/job-spec.ts";
 import { localFixture, whyNot } from "../support/local-engine.ts";
 import { engineConformance } from "./engine-conformance.ts";
 
-const job = (query: string): JobSpec => ({
-  key: "job.1",
-  jobId: "job",
-  teamId: 1,
-  person: null,
-  name: null,
-  query,
-  queryType: "SHELL",
-  environment: {},
-  params: {},
-  files: [],
-  reset: false,
-  pythonVersion: null,
-  requirements: null,
-  datasets: null,
-  repository: null,
-});
+const job = (query: string) => jobSpec({ jobId: "job", query });
 
 it("a supervisor exits if its folder was removed", async () => {
   const fixture = await localFixture("none");

@@ -16,6 +16,7 @@ import { DiskWatch } from "../../src/engines/local/attempt/limits.ts";
 import type { LocalEngine } from "../../src/engines/local/local-engine.ts";
 import { fileAt } from "../../src/execution/job-file.ts";
 import { observeOne } from "../support/attempts.ts";
+import { jobSpec } from "../support/job-spec.ts";
 import { type LocalFixture, localFixture, whyNot } from "../support/local-engine.ts";
 import { makeWheel } from "../support/wheels.ts";
 
@@ -107,24 +108,14 @@ function environments(level: IsolationLevel): void {
     await rm(folder, { recursive: true, force: true });
   });
 
-  const spec = (rest: Partial<JobSpec>): JobSpec => ({
-    key: `environment-${++count}.1`,
-    jobId: `environment-${count}`,
-    teamId: 1,
-    person: null,
-    name: "job.py",
-    query: "print('the job runs')",
-    queryType: "PYTHON",
-    environment: {},
-    params: {},
-    pythonVersion: null,
-    requirements: null,
-    datasets: null,
-    repository: null,
-    reset: false,
-    files: [],
-    ...rest,
-  });
+  const spec = (rest: Partial<JobSpec>) =>
+    jobSpec({
+      jobId: `environment-${++count}`,
+      name: "job.py",
+      query: "print('the job runs')",
+      queryType: "PYTHON",
+      ...rest,
+    });
   const start = async (rest: Partial<JobSpec>) => {
     const job = spec(rest);
     await engine.submit(job);

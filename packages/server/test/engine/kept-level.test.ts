@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
+import { isPassing } from "../../src/engines/local/isolation/kept-level.ts";
 import { openIsolation } from "../../src/engines/local/isolation/open-isolation.ts";
 import { findPrograms } from "../../src/engines/local/isolation/programs.ts";
 import { DataFolder } from "../../src/machine/data-folder.ts";
@@ -52,4 +53,18 @@ describe("the isolation level of a data folder", { skip }, () => {
     assert.equal(await open("uid"), "uid");
     assert.equal(await open(), "bwrap");
   });
+});
+
+it("a lack of processes, files or memory says nothing about a level, also if only the text of a program says so", () => {
+  for (const words of [
+    "bwrap: Can't fork for pid 1: Resource temporarily unavailable",
+    "bwrap: Creating new namespace failed: Resource temporarily unavailable",
+    "sh: 1: Cannot fork",
+    "bwrap: Can't mount: Cannot allocate memory",
+    "bwrap: open: Too many open files",
+    "bwrap: Can't write: No space left on device",
+  ])
+    assert.ok(isPassing(new Error(`The test command failed: ${words}`)), words);
+  for (const words of ["bwrap: No permissions to create new namespace", "bwrap: setting up uid map: Permission denied"])
+    assert.ok(!isPassing(new Error(`The test command failed: ${words}`)), words);
 });

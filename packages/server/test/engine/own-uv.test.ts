@@ -8,9 +8,10 @@ import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import type { IsolationLevel, JobSpec } from "../../src/engines/engine.ts";
+import type { IsolationLevel } from "../../src/engines/engine.ts";
 import type { LocalEngine } from "../../src/engines/local/local-engine.ts";
 import { observeOne } from "../support/attempts.ts";
+import { jobSpec } from "../support/job-spec.ts";
 import { type LocalFixture, localFixture, whyNot } from "../support/local-engine.ts";
 import { serveWheel } from "../support/wheels.ts";
 
@@ -58,11 +59,7 @@ function ownUv(level: IsolationLevel): void {
   });
 
   async function run(requirements: string, query: string): Promise<string> {
-    const job: JobSpec = {
-      ...{ key: `own-uv-${++count}.1`, jobId: `own-uv-${count}`, teamId: 1, person: null, name: "job.py", query },
-      ...{ queryType: "PYTHON", environment: {}, params: {}, pythonVersion: null, requirements, datasets: null },
-      ...{ repository: null, reset: false, files: [] },
-    };
+    const job = jobSpec({ jobId: `own-uv-${++count}`, name: "job.py", query, queryType: "PYTHON", requirements });
     await engine.submit(job);
     for (const deadline = Date.now() + 180_000; ; await sleep(50)) {
       const seen = await observeOne(engine, job.key);

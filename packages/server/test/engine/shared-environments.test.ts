@@ -15,7 +15,7 @@ import { promisify } from "node:util";
 import { indexIsLocal, namesFiles } from "../../src/engines/local/environments/environments.ts";
 
 const run = promisify(execFile);
-const script = fileURLToPath(new URL("../../src/engines/local/stage.py", import.meta.url));
+const script = fileURLToPath(new URL("../../src/engines/phases/stage.py", import.meta.url));
 
 /** Runs many cases in one process; each runs stage.py from the start. */
 const runAll = `import contextlib, io, json, os, runpy, sys

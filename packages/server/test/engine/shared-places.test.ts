@@ -13,6 +13,7 @@ import { findPrograms } from "../../src/engines/local/isolation/programs.ts";
 import { LeftBehind, SharedPlaces } from "../../src/engines/local/isolation/shared-places.ts";
 import { JobUsers } from "../../src/engines/local/isolation/users.ts";
 import { DataFolder } from "../../src/machine/data-folder.ts";
+import { jobSpec } from "../support/job-spec.ts";
 import { localFixture, whyNot } from "../support/local-engine.ts";
 
 // The directories themselves, even if the tests' folders are elsewhere.
@@ -250,23 +251,8 @@ it("a job that could not be cleaned up is cleaned up when another job ends", { s
   const fixture = await localFixture("uid");
   const engine = await fixture.open({ users: { first: 57_980, last: 57_985 } });
   const left = await mkdtemp(join(tmpdir(), "millrace-left-"));
-  const spec = {
-    teamId: 1,
-    person: null,
-    name: null,
-    query: "true",
-    queryType: "SHELL" as const,
-    environment: {},
-    params: {},
-    files: [],
-    reset: false,
-    pythonVersion: null,
-    requirements: null,
-    datasets: null,
-    repository: null,
-  };
   for (const key of ["one.1", "two.1"]) {
-    await engine.submit({ ...spec, key, jobId: key.slice(0, 3) });
+    await engine.submit(jobSpec({ jobId: key.slice(0, 3), query: "true" }));
     while (fixture.folder(key).exit() === undefined) await sleep(10);
     await engine.sweep([key]);
   }

@@ -141,6 +141,7 @@ const http: Floors = {
   people: ["requests"],
   system: ["requests"],
   live: ["requests"],
+  runners: ["connections", "requests"],
   pages: ["jobs", "requests"],
   "app.ts": [
     ...[
@@ -153,10 +154,27 @@ const http: Floors = {
       "people",
       "pipelines",
       "requests",
+      "runners",
       "schedules",
       "system",
     ],
   ],
+};
+
+/** What every engine may use. */
+const everyEngine = ["engine.ts", "log-file.ts", "phases"];
+
+const engines: Floors = {
+  "engine.ts": [],
+  "log-file.ts": ["engine.ts"],
+  "disk-usage.ts": [],
+  "nobodys-user.ts": [],
+  "warehouse-view.ts": ["disk-usage.ts"],
+  phases: ["engine.ts"],
+  runners: everyEngine,
+  slurm: ["engine.ts", "runners"],
+  local: [...everyEngine, "disk-usage.ts", "nobodys-user.ts", "warehouse-view.ts"],
+  "registry.ts": ["engine.ts", "runners"],
 };
 
 const localEngine: Floors = {
@@ -270,6 +288,7 @@ const houses: Readonly<Record<string, Floors>> = {
   "server/src/store": store,
   "server/src/store/queries": queries,
   "server/src/http": http,
+  "server/src/engines": engines,
   "server/src/engines/local": localEngine,
   "storage/src": storage,
   "testing/src": testing,
@@ -413,7 +432,7 @@ describe("imports", () => {
     const text = await readFile(join(root, "ARCHITECTURE.md"), "utf8");
     for (const name of Object.keys(server))
       assert.ok(new RegExp(`^ {4}${name}/? `, "m").test(text), `${name} is not in ARCHITECTURE.md`);
-    for (const rooms of [domain, store, http, localEngine]) {
+    for (const rooms of [domain, store, http, engines, localEngine]) {
       for (const name of Object.keys(rooms).filter((room) => !room.endsWith(".ts")))
         assert.ok(new RegExp(`^ {6,8}${name}/ `, "m").test(text), `the room ${name} is not in ARCHITECTURE.md`);
     }

@@ -7,8 +7,8 @@ import { readEnvironment } from "../../src/domain/secrets/environment-text.ts";
 import { checkCron, nextTick, readTime } from "../../src/domain/time/ticks.ts";
 import { namesFiles } from "../../src/engines/local/environments/environments.ts";
 import { satisfies } from "../../src/engines/local/environments/interpreters.ts";
-import { splitRevision } from "../../src/engines/local/plan.ts";
 import { quote } from "../../src/engines/local/processes/shell.ts";
+import { splitRevision } from "../../src/engines/phases/job-script.ts";
 import { readRange } from "../../src/http/jobs/logs.ts";
 import { readScriptMetadata } from "../../src/runtimes/script-metadata.ts";
 

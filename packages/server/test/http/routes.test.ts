@@ -18,13 +18,15 @@ import {
   makeFixture,
   makeStranger,
   mark,
+  runnerSecret,
   sourceFolder,
   upgradeStatus,
 } from "../support/walk.ts";
 
 const all = Object.values(routes) as Route[];
 const closed = all.filter((route) => route.access.kind !== "public");
-const scopeOf = ({ access }: Route) => (access.kind === "public" ? undefined : access.scope);
+const scopeOf = ({ access }: Route) => ("scope" in access ? access.scope : undefined);
+const isForRunners = ({ access }: Route) => access.kind === "runner";
 
 describe("every route", () => {
   let server: InProcessServer;
@@ -137,7 +139,7 @@ describe("every route", () => {
     const isAboutOneself = (route: Route) =>
       route.access.kind === "signed-in" && !/\{|user_code|code|team_name|username/.test(inputsOf(route));
 
-    for (const route of closed.filter((r) => !isAboutOneself(r)))
+    for (const route of closed.filter((r) => !isAboutOneself(r) && !isForRunners(r)))
       it(`${route.id} refuses the other team`, async () => {
         const status = await ask(route, {});
         assert.ok([403, 404].includes(status), `${status}`);
@@ -178,6 +180,15 @@ describe("every route", () => {
       }
     });
 
+  for (const route of all.filter(isForRunners))
+    it(`${route.id} answers 401 to everyone but the runner of the attempt`, async () => {
+      const other = await runnerSecret(server, route, "another.1");
+      for (const token of [await server.token(), alpha.admin.token, other]) {
+        const response = await callRoute(server, route, token, alpha.known);
+        assert.equal(response.status, 401, await response.text());
+      }
+    });
+
   it("changes nothing when it is refused", async () => {
     assert.equal(await changesOf(alpha.team), changes);
   });
@@ -196,7 +207,7 @@ describe("every route", () => {
   for (const [index, route] of closed.entries())
     it(`${route.id} accepts an authorized caller with a documented answer, so the requests above were valid`, async () => {
       const own = await makeFixture(server, `-${index}`);
-      const token = route.access.kind === "admin" ? await server.token() : own.admin.token;
+      const token = await tokenFor(route, own);
       // Uses the caller's own tokens: those of others are for administrators.
       const whose = route.id === "listTokens" ? { username: own.admin.username } : {};
       const response = await callRoute(server, route, token, { ...own.known, ...whose });
@@ -206,6 +217,11 @@ describe("every route", () => {
       else assert.ok(response.status === 200 || response.status === 409, `${response.status} ${text}`);
       assert.ok(response.status in responsesOf(route), `${response.status} is not described`);
     });
+
+  async function tokenFor(route: Route, { admin, known }: Fixture): Promise<string> {
+    if (isForRunners(route)) return runnerSecret(server, route, String(known["key"]));
+    return route.access.kind === "admin" ? server.token() : admin.token;
+  }
 
   it("that grants rights, or changes users, teams, passwords, schedules or backfills, is for people and not for jobs", () => {
     const givesRights = ({ method, access, tag }: Route) =>

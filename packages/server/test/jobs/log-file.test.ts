@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readlink, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { LogFile } from "../../src/engines/local/attempt/log-file.ts";
+import { LogFile } from "../../src/engines/log-file.ts";
 
 describe("the file of a log", () => {
   let folder: string;

@@ -118,7 +118,7 @@ describe("a script in a repository", () => {
   });
 
   it("is cloned without leaving temporary files, which may be on the machine's own disk", async () => {
-    const script = join(import.meta.dirname, "../../src/engines/local/repository.sh");
+    const script = join(import.meta.dirname, "../../src/engines/phases/repository.sh");
     for (const [url, revision] of [
       [`file://${place}`, ""],
       [`file://${place}`, "absent"],

@@ -17,7 +17,8 @@ import { listJobs } from "../../src/store/queries/jobs/job-lists.ts";
 import { findJob, getJob, insertJobs, type NewJob, rewriteJobs } from "../../src/store/queries/jobs/jobs.ts";
 import { insertAudit, listAudit } from "../../src/store/queries/people/audit.ts";
 import { insertTeam } from "../../src/store/queries/people/teams.ts";
-import { insertPipeline, listPipelines } from "../../src/store/queries/pipelines/pipelines.ts";
+import { listPipelines } from "../../src/store/queries/pipelines/pipeline-lists.ts";
+import { insertPipeline } from "../../src/store/queries/pipelines/pipelines.ts";
 import { listSchedules } from "../../src/store/queries/schedules/schedules.ts";
 import { countReads } from "../support/counted-reads.ts";
 import { putVersion } from "../support/datasets.ts";
@@ -121,7 +122,7 @@ export function listConformance(storeOf: () => Store): void {
         }),
       );
     const reads = countReads(storeOf().db);
-    const rows = await listPipelines(reads.db, {
+    const { rows } = await listPipelines(reads.db, {
       ...{ teamId, statuses: undefined, text: undefined, before: undefined, limit: count },
     });
     assert.equal(rows.length, count);

@@ -8,6 +8,7 @@ import type { Call } from "../../src/domain/access/call.ts";
 import type { JobsContext } from "../../src/domain/jobs/jobs.ts";
 import { cancelPipelineRuns, endJob } from "../../src/domain/lifecycle/end-job.ts";
 import { newJobId } from "../../src/domain/lifecycle/job-ids.ts";
+import { findWork } from "../../src/domain/ownership/work.ts";
 import { makeTemplate, runTemplate } from "../../src/domain/pipelines/new-pipeline.ts";
 import { newerScripts } from "../../src/domain/pipelines/newer-scripts.ts";
 import { pipelineDocument } from "../../src/domain/pipelines/pipeline-documents.ts";
@@ -21,6 +22,7 @@ import { newestMade } from "../../src/store/queries/datasets/newest-made.ts";
 import { getJob } from "../../src/store/queries/jobs/jobs.ts";
 import { dequeue } from "../../src/store/queries/jobs/queue.ts";
 import { updateUser } from "../../src/store/queries/people/users.ts";
+import { listPipelines } from "../../src/store/queries/pipelines/pipeline-lists.ts";
 import { makersOf } from "../../src/store/queries/pipelines/pipeline-sources.ts";
 import {
   countEdges,
@@ -29,7 +31,6 @@ import {
   findRun,
   getPipeline,
   insertPipeline,
-  listPipelines,
   movePipeline,
   type PipelineRow,
   runsOf,
@@ -44,7 +45,7 @@ import {
   now,
   type Shape,
 } from "../support/built-pipelines.ts";
-import { countStore } from "../support/counted-reads.ts";
+import { countReads, countStore } from "../support/counted-reads.ts";
 import { noQuotas } from "../support/quotas.ts";
 
 export function pipelineConformance(storeOf: () => Store): void {
@@ -239,13 +240,70 @@ export function pipelineConformance(storeOf: () => Store): void {
     await put("stone-gate", { status: "FAILED" });
     await put("amber-wheel", { is_template: 1, status: "PENDING" });
     const list = async (statuses?: PipelineStatus[], text?: string, limit = 10) =>
-      (await listPipelines(storeOf().db, { teamId, statuses, text, before: undefined, limit })).map(({ name }) => name);
+      (await listPipelines(storeOf().db, { teamId, statuses, text, before: undefined, limit })).rows.map(
+        ({ name }) => name,
+      );
     assert.deepEqual(await list(), ["stone-gate", "river-mill"]);
     assert.deepEqual(await list(undefined, undefined, 1), ["stone-gate"]);
     assert.deepEqual(await list(["FAILED", "PAUSED"]), ["stone-gate"]);
     assert.deepEqual(await list(undefined, "äpfel"), ["river-mill"]);
     assert.deepEqual(await list(undefined, "RIVER"), ["river-mill"]);
     assert.deepEqual(await list(undefined, "%"), []);
+  });
+
+  it("finds the work of a user in pipelines of many long scripts without reading the scripts, and gives way before each batch", async () => {
+    const names = Array.from({ length: 450 }, (_, index) => `script-${index}`);
+    const query = "x".repeat(8000);
+    const sets = (index: number) => (index === 7 ? { credentials_names: ["a", "b"] } : { credentials_name: "c" });
+    const specs = Object.fromEntries(names.map((name, index) => [name, { query, ...sets(index) }]));
+    const built = await buildPipeline(storeOf(), Object.fromEntries(names.map((name) => [name, []])), { specs });
+    const counted = countReads(storeOf().db);
+    let pauses = 0;
+    const found = await findWork(counted.db, { userId: 1, teamId: 1 }, async () => void pauses++);
+    const one = found.pipelines.find(({ row }) => row.id === built.row.id);
+    assert.deepEqual([one?.runs, [...(one?.credentials ?? [])].sort()], [450, ["a", "b", "c"]]);
+    assert.ok(pauses >= 3, `${pauses} batches`);
+    assert.ok(counted.bytes() < 450 * 1000, `${counted.bytes()} bytes`);
+    await storeOf().write((db) => cancelPipelineRuns(db, built.row.id, now));
+  });
+
+  it("searches pipelines in batches of limited size, gives way before each, and goes on where a page ended", async () => {
+    const { id: teamId } = await storeOf().write((db) =>
+      db
+        .insertInto("teams")
+        .values({ name: "searched", created_at: iso(now) })
+        .returning("id")
+        .executeTakeFirstOrThrow(),
+    );
+    const put = (names: readonly string[], datasets: string) =>
+      storeOf().write(async (db) => {
+        for (const name of names)
+          await insertPipeline(db, {
+            ...blankPipeline,
+            ...{ id: newJobId(now), team_id: teamId, name, status: "RUNNING", open_runs: 0, datasets },
+          });
+      });
+    await put(["oldest"], '["needle"]');
+    await put(["large-0", "large-1", "large-2", "large-3"], JSON.stringify(["d".repeat(400_000), "needle"]));
+    await put(
+      Array.from({ length: 300 }, (_, index) => `small-${index}`),
+      '["a.b.c"]',
+    );
+    let looks = 0;
+    const search = (text: string, limit: number, before?: string) => {
+      looks = 0;
+      const filter = { teamId, statuses: undefined, text, before, limit };
+      return listPipelines(storeOf().db, filter, async () => void looks++);
+    };
+    assert.deepEqual(await search("nothing", 10), { rows: [], next: undefined });
+    assert.ok(looks >= 5, `${looks} batches: 300 small pipelines in two, each large one in its own`);
+    const first = await search("NEEDLE", 2);
+    const second = await search("needle", 10, first.next);
+    assert.deepEqual(
+      [...first.rows, ...second.rows].map(({ name }) => name),
+      ["large-3", "large-2", "large-1", "large-0", "oldest"],
+    );
+    assert.equal(second.next, undefined);
   });
 
   it("finds everything upstream of some versions, once, even if lineage has a cycle", async () => {

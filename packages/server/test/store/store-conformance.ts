@@ -91,6 +91,7 @@ import { registerConformance } from "./register-conformance.ts";
 import { retryConformance } from "./retry-conformance.ts";
 import { scheduleConformance } from "./schedule-conformance.ts";
 import { textConformance } from "./text-conformance.ts";
+import { versionConformance } from "./version-conformance.ts";
 
 export interface StoreFixture {
   /** Creates a store; called twice with the same name, it opens the same data again. */
@@ -812,6 +813,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
     );
     registerConformance(() => store);
     outboxConformance(() => store);
+    versionConformance(() => store, job);
   });
 }
 

@@ -7,6 +7,9 @@ import { describe, it, type TestContext } from "node:test";
 import { storeIn } from "@millrace/testing/millrace/store-in.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
+import { eachPart } from "../../src/store/queries/batches.ts";
+import { liveVersionsOf, renameRowsTables } from "../../src/store/queries/datasets/all-versions.ts";
+import { findVersion, newestVersion, storedVersion } from "../../src/store/queries/datasets/dataset-versions.ts";
 import { listDatasets } from "../../src/store/queries/datasets/datasets.ts";
 import { stepsFrom } from "../../src/store/queries/datasets/lineage.ts";
 import { insertTeam } from "../../src/store/queries/people/teams.ts";
@@ -78,6 +81,30 @@ describe("queries over long tables use an index and read only what they return: 
       await listDatasets(db, 1, first?.id, 9);
     });
     assert.equal(plans.length, 4);
+    for (const plan of plans) assert.doesNotMatch(plan, /TEMP B-TREE|SCAN/);
+  });
+
+  it("the newest live version, a version with rows, the live ones and those to rename", async (t) => {
+    const plans = await plansOf(t, async (store) => {
+      const one = await store.db.selectFrom("datasets").select("id").executeTakeFirstOrThrow();
+      const template = await store.db.selectFrom("dataset_versions").selectAll().executeTakeFirstOrThrow();
+      const { id: _, ...row } = { ...template, rows_table: "t" };
+      const rows = Array.from({ length: 501 }, (_, patch) => ({ ...row, uuid: `${patch}`, minor: 1, patch }));
+      await store.write((db) =>
+        eachPart(rows, (part) => db.insertInto("dataset_versions").values(part).execute(), 100),
+      );
+      await findVersion(store.db, one.id, undefined);
+      await newestVersion(store.db, one.id);
+      await storedVersion(store.db, one.id);
+      await liveVersionsOf(store.db, one.id);
+      await store.write((db) => renameRowsTables(db, one.id, () => "u"));
+    });
+    assert.equal(plans.length, 7);
+    assert.equal(
+      plans.filter((plan) => plan.includes("(major,minor,patch)<")).length,
+      2,
+      "each batch begins in its place",
+    );
     for (const plan of plans) assert.doesNotMatch(plan, /TEMP B-TREE|SCAN/);
   });
 

@@ -6,7 +6,9 @@ import { join } from "node:path";
 import { after, before, it, type TestContext } from "node:test";
 import { storeIn } from "@millrace/testing/millrace/store-in.ts";
 import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
+import pg from "pg";
 import { prepareStore } from "../../src/domain/lifecycle/first-start.ts";
+import { ReadsInTurn } from "../../src/store/drivers/reads-in-turn.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
 import { WritesInTurn } from "../../src/store/drivers/writes-in-turn.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
@@ -15,10 +17,12 @@ import { findUser } from "../../src/store/queries/people/users.ts";
 import { type Asker, askedBy } from "../../src/turns/asker.ts";
 
 let postgres: TestPostgres;
+let databaseUrl: string;
 let store: Store;
 before(async () => {
   postgres = await startPostgres();
-  store = await openStore(storeIn("", await postgres.createDatabase()));
+  databaseUrl = await postgres.createDatabase();
+  store = await openStore(storeIn("", databaseUrl));
   await prepareStore(store, Date.now());
 });
 after(async () => {
@@ -28,6 +32,42 @@ after(async () => {
 
 const asked = <T>(team: number, work: () => Promise<T>, caller = team) =>
   askedBy({ caller, team, hasGone: () => false }, work);
+
+it("on PostgreSQL others read, and so does the server itself, while many reads of one team take long", async () => {
+  const holder = new pg.Client({ connectionString: databaseUrl });
+  await holder.connect();
+  await holder.query("begin; lock table exports in access exclusive mode");
+  let ended = 0;
+  // One caller of team 1, and then many callers of it.
+  const slow = Array.from({ length: 60 }, (_, index) =>
+    asked(1, () => store.db.selectFrom("exports").select("id").execute(), index % 20).then(() => ended++),
+  );
+  for (let times = 0; times < 5; times++) {
+    assert.equal((await asked(2, () => findUser(store.db, "admin")))?.username, "admin", "another team");
+    assert.equal((await findUser(store.db, "admin"))?.username, "admin", "the server itself");
+  }
+  assert.equal(ended, 0, "they still wait");
+  await holder.query("rollback");
+  await Promise.all(slow);
+  assert.equal(ended, 60, "a long queue is no failure");
+  await holder.end();
+});
+
+it("a read gives up its place in the queue only if the database answers nobody", async (t) => {
+  t.mock.timers.enable({ apis: ["setInterval"] });
+  let silence = 0;
+  const reads = new ReadsInTurn({ asked: 1, ofOneTeam: 1, timeout: 1000 }, () => silence);
+  const end = await asked(1, () => reads.take());
+  const waiting = asked(2, () => reads.take());
+  t.mock.timers.tick(5000);
+  silence = 1000;
+  t.mock.timers.tick(1000);
+  await assert.rejects(waiting, { name: "StoreUnavailable" });
+  const next = asked(3, () => reads.take());
+  end();
+  (await next)();
+  (await asked(4, () => reads.take()))();
+});
 
 it("on PostgreSQL others read and write, and loops run, while many writes of one team wait for the same row", async () => {
   let release = () => {};

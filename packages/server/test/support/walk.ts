@@ -77,9 +77,24 @@ export async function makeFixture(server: InProcessServer, suffix = ""): Promise
     text: mark,
     code: "not-a-code",
     user_code: "AAAA-AAAA",
+    ...ofRunners,
+    key: `${job.id}.9`,
   };
   const known = { ...knownToStrangers, current_password: password, ...(await secretsOf(client, team)) };
   return { team, admin, viewer, known, knownToStrangers: { ...knownToStrangers, invitation_id: known.invitation_id } };
+}
+
+/** Orders that the server did not give: it answers such a beat at once. */
+const ofRunners = { instance: randomUUID(), orders: { cancel: true, force: false } };
+
+/** Creates an attempt for a runner, and returns the secret that it needs for this route. */
+export async function runnerSecret({ runners }: InProcessServer, route: Route, key: string): Promise<string> {
+  const folder = runners.folder(key);
+  folder.make();
+  folder.write("job", `{"query":"${mark}"}`);
+  folder.write("file.0", mark);
+  const code = runners.offer(key);
+  return route === routes.runnerClaim ? code : runners.claim(key, { ...ofRunners, host: "node" }).token;
 }
 
 /** Creates a dataset with rows in the registry, but in no warehouse, and an export of it. */
@@ -198,7 +213,7 @@ function sample(schema: Schema, known: Known): Record<string, unknown> {
 function leastOf(field: Schema): unknown {
   if (field.enum) return field.enum[0];
   const type = [field.type].flat()[0];
-  if (type === "integer") return field.minimum ?? 1;
+  if (type === "integer" || type === "number") return field.minimum ?? 1;
   if (type === "boolean") return false;
   if (type === "array") return [];
   return type === "object" ? {} : "x";
@@ -222,6 +237,8 @@ export function callRoute(
   const url = `${path}?${query}`;
   if (route.answersAs === "text/event-stream") return beginningOf(server.fetch(url, init));
   if (route.upload) return server.fetch(url, { ...init, body: uploadForm() });
+  if (route.bytes)
+    return server.fetch(url, { ...init, body: mark, headers: { "content-type": "application/octet-stream" } });
   if (!route.body) return server.fetch(url, init);
   return server.fetch(url, { ...init, json: sample(route.body as Schema, known) });
 }

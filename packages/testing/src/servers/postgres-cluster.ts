@@ -2,15 +2,14 @@
  * The processes and files of a PostgreSQL server, which a test can stop, kill, suspend, restart and copy to a standby.
  */
 import { execFile, spawn } from "node:child_process";
-import { once } from "node:events";
 import { chmod, chown, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import pg from "pg";
 import { openPrograms, type PostgresPrograms } from "./postgres-programs.ts";
+import { steadyPort } from "./steady-ports.ts";
 
 /**
  * `fast` ends the sessions and shuts down; `immediate` stops without a checkpoint, as in a crash; `kill` is SIGKILL.
@@ -29,7 +28,7 @@ export class PostgresCluster {
     const folder = await makeFolder();
     const programs = await openPrograms(folder);
     await giveTo(programs.user, folder);
-    const cluster = new PostgresCluster(folder, programs, await freePort(), []);
+    const cluster = new PostgresCluster(folder, programs, await steadyPort(), []);
     await cluster.#initialise();
     await cluster.up();
     return cluster;
@@ -129,7 +128,10 @@ export class PostgresCluster {
     await promisify(execFile)("cp", ["-a", this.#data, folder]);
     await this.up();
     const source = `host=127.0.0.1 port=${this.#port} user=postgres password=postgres application_name=standby`;
-    const standby = new PostgresCluster(folder, this.#programs, await freePort(), ["-c", `primary_conninfo=${source}`]);
+    const standby = new PostgresCluster(folder, this.#programs, await steadyPort(), [
+      "-c",
+      `primary_conninfo=${source}`,
+    ]);
     await writeFile(join(standby.#data, "standby.signal"), "");
     await giveTo(this.#programs.user, join(standby.#data, "standby.signal"));
     await standby.up();
@@ -196,17 +198,6 @@ async function makeFolder(): Promise<string> {
   // If the tests run as root, the server runs as another user and must reach its folder.
   await chmod(folder, 0o755);
   return folder;
-}
-
-/** Returns a port below the ephemeral ports, so that no outgoing connection takes it while the database is down. */
-async function freePort(): Promise<number> {
-  for (let offset = process.pid; ; offset++) {
-    const port = 20_000 + (offset % 12_000);
-    const probe = createServer().listen(port, "127.0.0.1");
-    const [event] = await Promise.race([once(probe, "listening").then(() => ["free"]), once(probe, "error")]);
-    probe.close();
-    if (event === "free") return port;
-  }
 }
 
 /** Sends a signal to a process. Ignores a process that has just ended. */

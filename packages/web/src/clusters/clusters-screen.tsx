@@ -11,6 +11,7 @@ import { jobsPath } from "../paths/job-paths.ts";
 import { Lines } from "../plots/lines.tsx";
 import "./clusters.css";
 import { queueDepth } from "./queue-depth.ts";
+import { SlotHolders } from "./slot-holders.tsx";
 import { TeamLimits } from "./team-limits.tsx";
 
 /** What the levels of isolation mean. */
@@ -83,6 +84,7 @@ function ClusterCard({ cluster }: { cluster: Cluster }) {
         <dt>Provider</dt>
         <dd>{cluster.cloud_provider === "local" ? "The machine of the server" : cluster.cloud_provider}</dd>
       </dl>
+      <SlotHolders cluster={cluster} />
       <QueueDepth name={name} />
     </section>
   );

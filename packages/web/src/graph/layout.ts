@@ -11,7 +11,7 @@ import { orderOf } from "./order.ts";
 import { ranksOf } from "./ranks.ts";
 
 /** Size of a node, and the space between nodes. */
-export const nodeSize = { width: 208, height: 46, between: 56, below: 18 } as const;
+export const nodeSize = { width: 208, height: 46, between: 40, below: 18 } as const;
 
 /** Lays a graph out. If it is much the same graph as `before`, it stays as much the same picture. */
 export function layout(ids: readonly string[], edges: readonly GraphEdge[], before?: Layout): Layout {

@@ -14,7 +14,8 @@ export interface Size {
 }
 
 const margin = 14;
-const scales = { least: 0.02, most: 1.5, readable: 0.8 } as const;
+/** A graph begins at `readable`, or smaller, down to `whole`, if nothing is cut off then. */
+const scales = { least: 0.02, most: 1.5, readable: 0.8, whole: 0.58 } as const;
 
 const within = (value: number, least: number, most: number) => Math.min(most, Math.max(least, value));
 
@@ -27,7 +28,7 @@ export function fitted(graph: Size, frame: Size): View {
 }
 
 /** Tells whether the whole graph can be read in the frame. */
-export const fits = (graph: Size, frame: Size) => fitted(graph, frame).scale >= scales.readable;
+export const fits = (graph: Size, frame: Size) => fitted(graph, frame).scale >= scales.whole;
 
 /** The view that a graph begins with: all of it if it can be read then, otherwise the part around `centre`. */
 export function firstView(graph: Size, frame: Size, centre: Place | undefined): View {

@@ -1,13 +1,16 @@
-/** Why a job failed: the message, the traceback, and the way to the line in the log. */
+/** Why a job failed: the message, the traceback, the way to the line in the log, and what changed since the last success. */
 import { type Job, type LogHits, routes } from "@millrace/contract";
 import { useState } from "react";
-import { useLocation } from "wouter";
+import { Link, useLocation } from "wouter";
 import { clientOf } from "../api/client.ts";
 import { Button } from "../look/button.tsx";
 import { Problem } from "../look/states.tsx";
+import { Time } from "../look/time.tsx";
 import "./job.css";
 import { jobPath } from "../paths/job-paths.ts";
+import { changesInWords } from "./changes.ts";
 import { FailureText } from "./failure-text.tsx";
+import { useLastSuccess } from "./use-last-success.ts";
 
 export function ErrorPanel({ job }: { job: Job }) {
   const [, go] = useLocation();
@@ -31,8 +34,23 @@ export function ErrorPanel({ job }: { job: Job }) {
         </Button>
       </div>
       <FailureText message={job.error_message} stack={job.error_stack} />
+      <SinceLastSuccess job={job} />
       <Problem error={problem} />
     </section>
+  );
+}
+
+/** What changed since the last success, in one line. Shows nothing if there was none. */
+function SinceLastSuccess({ job }: { job: Job }) {
+  const before = useLastSuccess(job);
+  if (!before) return null;
+  const words = changesInWords(before, job);
+  return (
+    <p className="small">
+      {words === "" ? "Script and settings are the same as in the " : "Changed since the "}
+      <Link href={`${jobPath(job.team, job.id)}?tab=runs`}>last success</Link>, <Time at={before.created_at} />
+      {words === "" ? "." : `: ${words}.`}
+    </p>
   );
 }
 

@@ -25,7 +25,7 @@ export const JobSummary = ({ job }: { job: Job }) => (
     )}
     {job.compute_cluster_name !== null && <span>on the cluster {job.compute_cluster_name}</span>}
     {job.exit_code !== null && <span>Exit code {job.exit_code}</span>}
-    {job.pipeline_id !== null && <Link href={pipelineOfJob(job.team, job.pipeline_id)}>Part of a pipeline</Link>}
+    {job.pipeline_id !== null && <PartOf team={job.team} pipeline_id={job.pipeline_id} />}
     {job.parent_job_id !== null && <Related id={job.parent_job_id} words="Started by" job={job} />}
     {job.rerun_from_job_id !== null && <Related id={job.rerun_from_job_id} words="Rerun of" job={job} />}
     {job.tags.map((tag) => (
@@ -33,6 +33,17 @@ export const JobSummary = ({ job }: { job: Job }) => (
     ))}
   </div>
 );
+
+function PartOf({ team, pipeline_id }: { team: string; pipeline_id: string }) {
+  const { data } = useApi(routes.getPipeline, { query: { pipeline_id } });
+  const path = pipelineOfJob(team, pipeline_id);
+  if (data?.pipeline_id !== pipeline_id) return <Link href={path}>Part of a pipeline</Link>;
+  return (
+    <span>
+      Part of the pipeline <Link href={path}>{data.name}</Link>
+    </span>
+  );
+}
 
 /** A link to another job. One of the same name, as a rerun has, is named by its id. */
 function Related({ id, words, job }: { id: string; words: string; job: Job }) {

@@ -1,36 +1,24 @@
 /** What has changed since the last successful run with the same name: script, requirements, settings. */
-import { type Job, routes } from "@millrace/contract";
+import type { Job } from "@millrace/contract";
 import { Link } from "wouter";
-import { useApi } from "../api/calls.ts";
 import { Empty, Loading } from "../look/states.tsx";
 import { type Column, Table } from "../look/table.tsx";
 import { Time } from "../look/time.tsx";
 import "./job.css";
 import { jobPath } from "../paths/job-paths.ts";
+import { type Changed, changedSettings } from "./changes.ts";
 import { type DiffLine, diffLines, nearChanges } from "./line-diff.ts";
-import { settingsOf } from "./settings-of.ts";
+import { useLastSuccess } from "./use-last-success.ts";
 
 export function LastSuccess({ job }: { job: Job }) {
-  const name = job.name ?? "";
-  const query = { name, status: ["COMPLETE"], created_before: job.created_at, limit: 1 };
-  const found = useApi(routes.listJobs, { query }, { enabled: name !== "" });
-  const id = found.data?.[0]?.id;
-  // The texts of a list may be cut, so the job is read again by itself.
-  const whole = useApi(routes.listJobs, { query: { job_id: id ?? job.id } }, { enabled: id !== undefined });
-  if (name === "" || found.data?.length === 0)
+  const before = useLastSuccess(job);
+  if (before === null)
     return (
       <Empty title="No earlier success">
         <p>When a run with this name is complete, later runs show here what has changed since.</p>
       </Empty>
     );
-  const before = whole.data?.[0];
-  return before && before.id === id ? <Difference before={before} job={job} /> : <Loading />;
-}
-
-interface Changed {
-  readonly name: string;
-  readonly before: string;
-  readonly after: string;
+  return before ? <Difference before={before} job={job} /> : <Loading />;
 }
 
 const columns: readonly Column<Changed>[] = [
@@ -40,10 +28,7 @@ const columns: readonly Column<Changed>[] = [
 ];
 
 function Difference({ before, job }: { before: Job; job: Job }) {
-  const then = new Map(settingsOf(before));
-  const changed = settingsOf(job)
-    .map(([name, after]) => ({ name, before: then.get(name) ?? "", after }))
-    .filter((one) => one.before !== one.after);
+  const changed = changedSettings(before, job);
   const short = changed.filter((one) => !`${one.before}${one.after}`.includes("\n"));
   const long = changed.filter((one) => !short.includes(one));
   const hasOtherScript = before.query !== job.query;

@@ -32,6 +32,7 @@ export function GanttView({ pipeline }: { pipeline: Pipeline }) {
     <div className="stack tight">
       <p className="small soft">
         {`${duration(span)} from the first start to the ${isUnfinished(pipeline.status) ? "present" : "last end"}. Jobs of the critical path, which decided how long it took, are marked with a thick edge.`}
+        {bars.some(isLong) && " A pale part before a bar: what the job needs was there, and it waited to start."}
       </p>
       <div className="gantt card">
         <Axis span={span} />
@@ -63,12 +64,20 @@ const Axis = ({ span }: { span: number }) => (
   </div>
 );
 
-function GanttRow({ bar: { run, from, length }, now, critical }: { bar: Bar; now: number; critical: boolean }) {
+/** Shorter waits are the work of starting a job. */
+const isLong = ({ waited }: Bar) => waited >= 1000;
+
+function GanttRow({ bar, now, critical }: { bar: Bar; now: number; critical: boolean }) {
+  const { run, from, length, wait, waited } = bar;
   const tone = toneOf(run.status);
+  const words = isLong(bar) ? `waited ${duration(waited)}` : "";
   return (
     <li>
-      <Who run={run} note={critical ? ", on the critical path" : ""} />
-      <span className="lane">
+      <Who run={run} note={`${critical ? ", on the critical path" : ""}${words && `, ${words}`}`} />
+      <span className="lane" title={words && `${run.name} ${words}, then ran ${duration(tookOf(run, now))}`}>
+        {words !== "" && (
+          <span className="bar wait" style={{ left: `${(from - wait) * 100}%`, width: `${wait * 100}%` }} />
+        )}
         <span
           className={`bar ${tone} ${critical ? "critical" : ""}`}
           style={{ left: `${from * 100}%`, width: `${length * 100}%` }}

@@ -6,6 +6,9 @@ export interface Bar {
   /** Beginning and length as fractions of the whole time. */
   readonly from: number;
   readonly length: number;
+  /** How long it waited before, as a fraction of the whole time, and in milliseconds. */
+  readonly wait: number;
+  readonly waited: number;
 }
 
 export interface Gantt {
@@ -20,15 +23,25 @@ export interface Gantt {
 
 export function ganttOf(runs: readonly JobPipelineRun[], now: number): Gantt {
   const started = runs.filter(({ started_at }) => started_at !== null);
-  const start = ({ started_at }: JobPipelineRun) => Date.parse(started_at ?? "");
   const end = ({ finished_at }: JobPipelineRun) => (finished_at === null ? now : Date.parse(finished_at));
-  const begin = started.reduce((first, run) => Math.min(first, start(run)), Number.POSITIVE_INFINITY);
+  const begin = started.reduce((first, run) => Math.min(first, startOf(run)), Number.POSITIVE_INFINITY);
   const span = Math.max(1, started.reduce((last, run) => Math.max(last, end(run)), begin) - begin);
+  const ends = new Map(started.map((run) => [run.job_id, end(run)]));
   const bars = started
-    .map((run) => ({ run, from: (start(run) - begin) / span, length: Math.max(0, end(run) - start(run)) / span }))
+    .map((run) => {
+      const waited = Math.max(0, startOf(run) - readyAt(run, ends, begin));
+      const length = Math.max(0, end(run) - startOf(run)) / span;
+      return { run, from: (startOf(run) - begin) / span, length, wait: waited / span, waited };
+    })
     .sort((a, b) => a.from - b.from);
   return { begin, span, bars, notStarted: runs.filter(({ started_at }) => started_at === null) };
 }
+
+const startOf = ({ started_at }: JobPipelineRun) => Date.parse(started_at ?? "");
+
+/** When everything that a run needs was there: the last end of its parents, or the beginning if it has none. */
+const readyAt = ({ parent_job_ids }: JobPipelineRun, ends: ReadonlyMap<string, number>, begin: number) =>
+  parent_job_ids.reduce((last, id) => Math.max(last, ends.get(id) ?? begin), begin);
 
 const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 43_200, 86_400];
 

@@ -2,6 +2,7 @@
 import type { Pipeline } from "@millrace/contract";
 import { Link } from "wouter";
 import { useTeam } from "../api/team.tsx";
+import { reasonLine } from "../look/reason.ts";
 import { Status } from "../look/status.tsx";
 import { type Column, Table } from "../look/table.tsx";
 import { Time, Took } from "../look/time.tsx";
@@ -9,6 +10,7 @@ import { pipelinePath } from "../paths/pipeline-paths.ts";
 import { startOf } from "./pipeline-time.ts";
 import { Progress } from "./progress.tsx";
 import { datasetsInWords, Trigger } from "./trigger.tsx";
+import { Why } from "./why.tsx";
 
 const columnsFor = (team: string): readonly Column<Pipeline>[] => [
   { title: "Status", cell: ({ status }) => <Status status={status} /> },
@@ -21,12 +23,20 @@ const columnsFor = (team: string): readonly Column<Pipeline>[] => [
     title: "Datasets",
     wide: true,
     optional: true,
-    cell: (pipeline) => <span title={pipeline.datasets.join("\n")}>{datasetsInWords(pipeline)}</span>,
+    cell: (pipeline) => (
+      <>
+        <span title={pipeline.datasets.join("\n")}>{datasetsInWords(pipeline)}</span>
+        <Why reason={failureOf(pipeline)} />
+      </>
+    ),
   },
   { title: "Started by", optional: true, cell: (pipeline) => <Trigger pipeline={pipeline} /> },
   { title: "Created", optional: true, cell: ({ created_at }) => <Time at={created_at} /> },
   { title: "Took", number: true, cell: (pipeline) => <PipelineTook pipeline={pipeline} /> },
 ];
+
+const failureOf = ({ status, error_message }: Pipeline) =>
+  status === "FAILED" && error_message !== null ? reasonLine(error_message) : undefined;
 
 export function PipelineTable({ pipelines }: { pipelines: readonly Pipeline[] }) {
   return (

@@ -1,5 +1,6 @@
-/** Why a run of a pipeline has not run. */
+/** Why a run of a pipeline has not run, or why it failed. */
 import type { JobPipelineRun, Pipeline } from "@millrace/contract";
+import { reasonLine } from "../look/reason.ts";
 import { parentsOf } from "./pipeline-actions.ts";
 
 /** Undefined if the run has started, or if nothing more is known than its state. */
@@ -15,6 +16,16 @@ export function reasonNotRun(pipeline: Pipeline, run: JobPipelineRun): string | 
   const waits = parentsOf(pipeline, run).filter(({ status }) => status !== "COMPLETE");
   if (waits.length > 0) return `It waits for ${namesOf(waits)}.`;
   return pipeline.status === "PAUSED" ? "It starts when the pipeline is resumed." : undefined;
+}
+
+/**
+ * Why a run failed, in one line. Undefined if it did not, or if the pipeline had failed before: the pipeline keeps the
+ * reason of the first failure, which begins with the name and the id of the job.
+ */
+export function reasonFailed({ error_message }: Pipeline, { status, created_job_id }: JobPipelineRun) {
+  if (status !== "FAILED" || created_job_id === null) return undefined;
+  const [, reason] = (error_message ?? "").split(new RegExp(`\\b${created_job_id}\\)? failed: `));
+  return reason === undefined ? undefined : reasonLine(reason);
 }
 
 const few = 3;

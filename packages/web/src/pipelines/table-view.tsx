@@ -12,7 +12,8 @@ import { type Column, Table } from "../look/table.tsx";
 import { Time, Took } from "../look/time.tsx";
 import { jobPath } from "../paths/job-paths.ts";
 import { parentsOf } from "./pipeline-actions.ts";
-import { namesOf, reasonNotRun } from "./run-reasons.ts";
+import { namesOf, reasonFailed, reasonNotRun } from "./run-reasons.ts";
+import { Why } from "./why.tsx";
 
 const step = 200;
 
@@ -57,8 +58,12 @@ const columnsOf = (pipeline: Pipeline, team: string): readonly Column<JobPipelin
   {
     title: "Job",
     wide: true,
-    cell: ({ created_job_id, name }) =>
-      created_job_id === null ? name : <Link href={jobPath(team, created_job_id)}>{name}</Link>,
+    cell: (run) => (
+      <>
+        {run.created_job_id === null ? run.name : <Link href={jobPath(team, run.created_job_id)}>{run.name}</Link>}
+        <Why reason={reasonFailed(pipeline, run)} />
+      </>
+    ),
   },
   { title: "Needs", optional: true, cell: (run) => namesOf(parentsOf(pipeline, run)) || "–" },
   {

@@ -46,11 +46,15 @@ const columnsOf = (team: string): readonly Column<PipelineScheduleItem>[] => [
   { title: "Last run", optional: true, cell: (schedule) => <LastRun team={team} schedule={schedule} /> },
   { title: "When", optional: true, cell: (schedule) => <When times={schedule} /> },
   { title: "Next run", cell: ({ next_run }) => <Time at={next_run} /> },
-  { title: "Runs", number: true, optional: true, cell: ({ fired }) => fired },
-  { title: "Skipped", number: true, optional: true, cell: ({ skipped }) => skipped },
+  { title: "Runs", number: true, optional: true, cell: runsInWords },
   { title: "Owner", optional: true, cell: ({ owner }) => owner.username },
   { title: "Action", optional: true, cell: (schedule) => <PauseSchedule schedule={schedule} isSmall /> },
 ];
+
+/** Skipped runs are named only if there are some: the name of the schedule needs the place. */
+function runsInWords({ fired, skipped }: PipelineScheduleItem) {
+  return skipped > 0 ? `${fired}, ${skipped} skipped` : fired;
+}
 
 /** What the schedule did when it was due last: the state of the run, or why there was none. */
 function LastRun({ team, schedule: { last_firing: firing } }: { team: string; schedule: PipelineScheduleItem }) {

@@ -139,7 +139,7 @@ export async function principalOfSession(
 export async function admit(
   db: Db,
   principal: Principal,
-  access: Exclude<Access, { kind: "public" }>,
+  access: Exclude<Access, { kind: "public" | "runner" }>,
   teamName: string | undefined,
 ): Promise<Team | undefined> {
   if (access.kind === "admin" || access.people) requirePerson(principal);

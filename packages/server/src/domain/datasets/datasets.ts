@@ -2,17 +2,18 @@
 import { ApiError, invalid, type RouteInput, type routes, versionStatus } from "@millrace/contract";
 import { isInternal, isReserved, reservedBeginnings } from "../../datachain/names.ts";
 import type { Db } from "../../store/drivers/store.ts";
+import { liveVersionsOf, renameRowsTables, type ShortVersionRow } from "../../store/queries/datasets/all-versions.ts";
 import {
   countVersions,
   findVersion,
+  hasMoreVersions,
   type ListedVersionRow,
-  listedVersionsOf,
   listVersions,
   markVersionsRemoved,
   mostVersions,
   newestNumbers,
-  setRowsTable,
   sizedVersionsOf,
+  storedVersion,
   versionsOfJob,
 } from "../../store/queries/datasets/dataset-versions.ts";
 import {
@@ -193,14 +194,21 @@ async function smallParts(db: Db, datasets: readonly PlacedDataset[], includeRem
 const fewVersions = 500;
 
 /**
+ * Call it before all versions of a dataset are read. If they are many, waits until one of the slots for large answers is
+ * free: the rows are held until the end of the request.
+ */
+async function takeSlotForMany(db: Db, datasetId: number, includeRemoved: boolean): Promise<void> {
+  if (await hasMoreVersions(db, datasetId, fewVersions, includeRemoved)) await nextStretch();
+}
+
+/**
  * Returns the JSON of a dataset with all its versions. The version that the reference names always has its schemas,
  * first rows and script. The other versions have theirs as far as they fit into the answer.
  */
 export async function showDataset(db: Db, team: Team, reference: Reference, includeRemoved: boolean): Promise<string> {
   const { id } = await getDataset(db, team, reference);
   await nextLook();
-  // Many rows are read only when one of the slots for large answers is free: they are held until the answer is built.
-  if (((await countVersions(db, [id], includeRemoved)).get(id) ?? 0) > fewVersions) await nextStretch();
+  await takeSlotForMany(db, id, includeRemoved);
   const versions = await sizedVersionsOf(db, id, includeRemoved);
   const dataset = await placedDataset(db, id);
   if (dataset && versions.length > 0) {
@@ -210,9 +218,23 @@ export async function showDataset(db: Db, team: Team, reference: Reference, incl
   throw new ApiError("not_found", `All versions of ${fullName(reference)} were removed.`);
 }
 
-export async function listJobVersions(db: Db, team: Team, jobId: string) {
-  const versions = (await versionsOfJob(db, team.id, jobId)).filter((row) => !isInternal(row));
-  return versions.map((row) => ({ dataset_name: fullName(row), version: row.version }));
+/** Number of versions of a job that one statement reads. */
+const jobPart = 500;
+/** Largest number of versions of a job that an answer has; the first ones are shown. */
+export const mostShownOfJob = 4000;
+
+/** Returns the JSON of the list of versions that a job created or reused. */
+export async function listJobVersions(db: Db, team: Team, jobId: string): Promise<string> {
+  const list = new BoundedList();
+  for (let after = 0, read = 0; read < mostShownOfJob; read += jobPart) {
+    if (read > 0) await nextStretch();
+    const rows = await versionsOfJob(db, team.id, jobId, after, jobPart);
+    for (const row of rows)
+      if (!isInternal(row)) await list.add(JSON.stringify({ dataset_name: fullName(row), version: row.version }));
+    if (rows.length < jobPart) break;
+    after = rows.at(-1)?.version_id ?? 0;
+  }
+  return `{"dataset_versions":[${list.texts.join(",")}]}`;
 }
 
 interface Changes {
@@ -242,15 +264,13 @@ export async function planEdit(db: Db, team: Team, reference: FullName, changes:
   const dataset = await getDataset(db, team, reference);
   const { new_name, description, attrs } = changes;
   const name = new_name && new_name !== dataset.name ? checkName("new_name", new_name) : undefined;
-  const withRows = (await listedVersionsOf(db, dataset.id)).filter(({ rows_table }) => rows_table !== null);
-  const stored = (withRows.findLast(isLive) ?? withRows.at(-1))?.uuid;
   const edit = {
     reference,
     dataset,
     ...(name === undefined ? {} : { name }),
     ...(typeof description === "string" ? { description } : {}),
     ...(attrs ? { attrs } : {}),
-    stored,
+    stored: await storedVersion(db, dataset.id),
   };
   await requireFree(db, team, edit);
   return edit;
@@ -297,10 +317,7 @@ export async function applyEdit(
   };
   if (Object.keys(changes).length === 0) return;
   await updateDataset(db, dataset.id, changes);
-  if (name !== undefined) {
-    for (const row of (await listedVersionsOf(db, dataset.id)).filter(({ rows_table }) => rows_table !== null))
-      await setRowsTable(db, row.id, tableOf({ ...reference, name, version: row.version }));
-  }
+  if (name !== undefined) await renameRowsTables(db, dataset.id, (version) => tableOf({ ...reference, name, version }));
   const detail = Object.keys(changes).join(", ") + (name === undefined ? "" : `: ${name}`);
   await audit(db, actor, { action: "dataset.edit", team, target: fullName(reference), detail }, now);
 }
@@ -308,7 +325,7 @@ export async function applyEdit(
 /** The versions of a dataset that are to be removed. */
 export interface Removal {
   readonly reference: FullName;
-  readonly versions: readonly ListedVersionRow[];
+  readonly versions: readonly ShortVersionRow[];
 }
 
 /**
@@ -323,7 +340,9 @@ export async function planRemoval(db: Db, team: Team, reference: Reference, forc
       "bad_request",
       `version: expected a version, as in ${name}@1.0.0. To remove all versions of ${name}, set \`force\`.`,
     );
-  const versions = (await listedVersionsOf(db, (await getDataset(db, team, reference)).id)).filter(isLive);
+  const { id } = await getDataset(db, team, reference);
+  await takeSlotForMany(db, id, false);
+  const versions = await liveVersionsOf(db, id);
   if (versions.length > 0) return { reference, versions };
   throw new ApiError("not_found", `All versions of ${name} were removed before, so there is nothing to remove.`);
 }

@@ -41,7 +41,7 @@ const scriptLimit = 1024 * 1024;
 /** Maximum length of a field that is read for every list of datasets, in characters. */
 const listedLimit = 8 * 1024;
 /** Maximum number of versions that one job may create or reuse. */
-const versionsLimit = 2000;
+export const mostOfJob = 2000;
 /** Maximum number of dependencies of one version. */
 const needsOfOneLimit = 1000;
 /**
@@ -65,7 +65,7 @@ type Fields = Readonly<Record<string, unknown>>;
  */
 export async function readCollected(lines: readonly Buffer[]): Promise<Collected> {
   const [head, ...rest] = lines;
-  if (rest.length > versionsLimit) throw tooManyVersions();
+  if (rest.length > mostOfJob) throw tooManyVersions();
   const did = parseLine(head);
   // Ignoring an unreadable line would silently keep versions that the job removed.
   if (did === undefined)
@@ -85,7 +85,7 @@ export async function readCollected(lines: readonly Buffer[]): Promise<Collected
   }
   return {
     versions,
-    jobs: listOf(jobs, versionsLimit).flatMap((job) => {
+    jobs: listOf(jobs, mostOfJob).flatMap((job) => {
       const { uuid, isCreator } = fieldsOf(job);
       return isUuid(uuid) ? [{ uuid, isCreator: isCreator === true }] : [];
     }),
@@ -104,7 +104,7 @@ function parseLine(line: Buffer | undefined): unknown {
   }
 }
 
-const tooManyVersions = (most = versionsLimit) =>
+const tooManyVersions = (most = mostOfJob) =>
   new TooMuch(
     `The job created, reused or removed more than ${most} dataset versions. Split the job into several jobs.`,
   );

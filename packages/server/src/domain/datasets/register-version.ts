@@ -7,13 +7,15 @@ import { ApiError, invalid, parseExactly, type RouteInput, type routes, versionS
 import { reservedNamespaces } from "../../datachain/names.ts";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import {
+  findVersion,
   getVersion,
+  hasManyVersions,
   insertVersion,
-  type ListedVersionRow,
   linkJob,
-  listedVersionsOf,
   type Need,
+  newestVersion,
   putDependencies,
+  storedVersion,
   textBytesOf,
   versionIdOf,
 } from "../../store/queries/datasets/dataset-versions.ts";
@@ -35,6 +37,7 @@ import { readSpec } from "../lifecycle/job-documents.ts";
 import { iso } from "../time/clock.ts";
 import { canBeKept, fullName, type Reference, readReference, type Version, writeVersion } from "./dataset-names.ts";
 import { checkName, getLiveVersion, readNamed } from "./datasets.ts";
+import { mostOfJob } from "./parse-collected.ts";
 import { noticeVersions } from "./version-notices.ts";
 
 type Input = RouteInput<typeof routes.registerVersion>["body"];
@@ -71,8 +74,9 @@ async function register(
   const known = await knownVersion(db, registration);
   if (known !== undefined) return answerOf(db, known, reference);
   const job = await jobOf(db, registration);
+  if (job) await requireFewVersions(db, job.id);
   const datasetId = await datasetOf(db, registration, reference, now);
-  const numbers = chooseVersion(await listedVersionsOf(db, datasetId), reference);
+  const numbers = await chooseVersion(db, datasetId, reference);
   const row = {
     ...rowOf(registration, numbers, now),
     dataset_id: datasetId,
@@ -143,6 +147,15 @@ async function jobOf(db: Db, { team, principal: { userId, via }, input }: Regist
   return { id, query: isWhole ? readSpec(job).query : "" };
 }
 
+/** Throws if the job has as many versions as a job may have. */
+async function requireFewVersions(db: Db, jobId: string): Promise<void> {
+  if (!(await hasManyVersions(db, jobId, mostOfJob))) return;
+  throw new ApiError(
+    "wrong_state",
+    `job_id: the job ${jobId} already has ${mostOfJob} versions of datasets, which is the limit for one job. Register further versions for another job, or without a job.`,
+  );
+}
+
 /** Converts the dependencies in a request to versions and storage URIs. Throws if a version does not exist. */
 async function readNeeds(db: Db, { team, principal, input }: Registration): Promise<Need[]> {
   const texts = [...new Set(input.dependencies ?? [])];
@@ -184,17 +197,19 @@ async function datasetOf(db: Db, { team, input }: Registration, reference: Refer
  * Returns the number of the new version: the requested number, or the next free one if none is requested. Numbers of
  * removed versions are not free.
  */
-function chooseVersion(versions: readonly ListedVersionRow[], reference: Reference): Version {
+async function chooseVersion(db: Db, datasetId: number, reference: Reference): Promise<Version> {
   const name = fullName(reference);
-  if (versions.some(({ rows_table }) => rows_table !== null))
+  if (await storedVersion(db, datasetId))
     throw new ApiError(
       "wrong_state",
       `The versions of ${name} are created by jobs on this server, so none can be registered. Choose another name.`,
     );
   const { version } = reference;
-  const newest = versions.at(-1);
-  if (!version) return newest ? next(newest) : { major: 1, minor: 0, patch: 0 };
-  const taken = versions.find((row) => row.version === writeVersion(version));
+  if (!version) {
+    const newest = await newestVersion(db, datasetId);
+    return newest ? next(newest) : { major: 1, minor: 0, patch: 0 };
+  }
+  const taken = await findVersion(db, datasetId, version);
   if (!taken) return version;
   const why = taken.removed_at ? "was removed, and its number stays taken" : "already exists";
   throw new ApiError(

@@ -10,8 +10,8 @@ import {
 } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import {
-  atLeastInvitations,
   findOpenInvitation,
+  hasManyInvitations,
   insertInvitation,
   openInvitations,
   revokeInvitation,
@@ -47,19 +47,6 @@ const describe = ({ id, role, email, username, created_at, expires_at }: Invitat
 export const readInvitations = async (db: Db, team: Team, now: number): Promise<Invitation[]> =>
   (await openInvitations(db, team.id, iso(now), mostInvitations)).map(describe);
 
-/**
- * Throws if the team has too many open invitations. Locks the team first, because on PostgreSQL concurrent transactions
- * do not see each other's new rows.
- */
-async function requireRoomForInvitation(db: Db, { id, name }: Team, now: number): Promise<void> {
-  await lockTeam(db, id);
-  if (!(await atLeastInvitations(db, id, iso(now), mostInvitations))) return;
-  throw new ApiError(
-    "wrong_state",
-    `The team ${name} has ${mostInvitations} invitations that can still be used, which is the maximum. Revoke some, or wait until some were used or have expired.`,
-  );
-}
-
 /** The admin who invites, and the public URL of the server for the link. */
 export interface Inviter {
   readonly principal: Principal;
@@ -83,7 +70,7 @@ export async function createInvitation(
     expires_at: iso(now + (expires_in_days ?? defaultDays) * day),
   };
   const id = await store.write(async (db) => {
-    await requireRoomForInvitation(db, team, now);
+    await requireFewInvitations(db, team, now);
     const id = await insertInvitation(db, { ...row, hash: hashSecret(code), created_by: principal.userId });
     const detail = [role, row.email].filter(Boolean).join(" for ");
     await audit(db, actor, { action: "invitation.create", team, target: String(id), detail }, now);
@@ -91,6 +78,19 @@ export async function createInvitation(
   });
   const url = `${publicUrl}/auth/invitation?code=${code}`;
   return { ...describe({ ...row, id, username: principal.username, team_name: team.name }), url };
+}
+
+/**
+ * Throws if the team has too many open invitations. Locks the team first, because on PostgreSQL concurrent transactions
+ * do not see each other's new rows.
+ */
+async function requireFewInvitations(db: Db, team: Team, now: number): Promise<void> {
+  await lockTeam(db, team.id);
+  if (!(await hasManyInvitations(db, team.id, iso(now), mostInvitations))) return;
+  throw new ApiError(
+    "wrong_state",
+    `The team ${team.name} already has ${mostInvitations} open invitations, which is the limit. Revoke some, or wait until some were used or have expired.`,
+  );
 }
 
 export async function endInvitation(store: Store, { actor, team }: TeamCall, id: number, now: number): Promise<void> {

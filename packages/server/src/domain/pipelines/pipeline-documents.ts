@@ -2,9 +2,9 @@
 import { answerLimits, type JobPipelineRun, type Pipeline } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { usernameOf } from "../../store/queries/people/users.ts";
+import type { ListedPipeline } from "../../store/queries/pipelines/pipeline-lists.ts";
 import {
   edgesOf,
-  type ListedPipeline,
   type PipelineRow,
   type RunState,
   runsOf,

@@ -15,6 +15,7 @@ import {
 import type { Db } from "../../store/drivers/store.ts";
 import { chainOfJob } from "../../store/queries/jobs/chains.ts";
 import { getShortJobs, type ShortJob } from "../../store/queries/jobs/jobs.ts";
+import { listPipelines } from "../../store/queries/pipelines/pipeline-lists.ts";
 import {
   countEdges,
   countEndedRun,
@@ -22,7 +23,6 @@ import {
   findPipeline,
   findRun,
   getPipeline,
-  listPipelines,
   lockPipeline,
   movePipeline,
   type PipelineRow,
@@ -180,7 +180,7 @@ export async function readPipelines(
   let stretch = stretchRuns;
   for (let before = cursor?.toLowerCase(); ; ) {
     const part = Math.min(listPart, limit - list.length);
-    const rows = await listPipelines(db, { ...filter, before, limit: part });
+    const { rows, next } = await listPipelines(db, { ...filter, before, limit: part }, nextLook);
     for (const row of rows) {
       if (stretch >= stretchRuns) {
         stretch = 0;
@@ -194,8 +194,9 @@ export async function readPipelines(
       for (const { parent_job_ids } of pipeline.job_runs) needs += parent_job_ids.length;
       if (runs >= mostListedRuns || needs >= mostNeeds) return { pipelines: list.texts, next: before };
     }
-    if (rows.length < part) return { pipelines: list.texts, next: undefined };
-    if (list.length >= limit) return { pipelines: list.texts, next: before };
+    // A search that has looked at many pipelines ends with what it found.
+    if (next === undefined || rows.length < part || list.length >= limit) return { pipelines: list.texts, next };
+    before = next;
   }
 }
 

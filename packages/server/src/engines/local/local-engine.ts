@@ -18,13 +18,15 @@ import {
   type LogSource,
   type Observation,
 } from "../engine.ts";
+import { LogFile } from "../log-file.ts";
+import { type InsideScript, insideScripts, readInsideScripts } from "../phases/inside-scripts.ts";
+import { scriptFilename } from "../phases/job-script.ts";
 import type { LocalDatasets, StrangersPlace, WarehousePlaces, WarehouseView } from "../warehouse-view.ts";
 import { Ages } from "./attempt/ages.ts";
 import { AttemptFolder, metricsFile } from "./attempt/attempt-folder.ts";
 import { AttemptProcesses } from "./attempt/attempt-processes.ts";
 import { DiskWatch, type JobLimits, overLimit, overLog, overMemory } from "./attempt/limits.ts";
 import { type LocalSpec, onThisMachine } from "./attempt/local-spec.ts";
-import { LogFile } from "./attempt/log-file.ts";
 import { LogMarks } from "./attempt/log-marks.ts";
 import { appendSample, isDue, readSamples } from "./attempt/usage.ts";
 import type { EngineFolders } from "./engine-folders.ts";
@@ -37,7 +39,7 @@ import { TeamEnvironments } from "./environments/team-environments.ts";
 import type { Isolation } from "./isolation/isolation.ts";
 import { type IsolationOptions, type OpenedIsolation, openIsolation } from "./isolation/open-isolation.ts";
 import { findProgram, findPrograms } from "./isolation/programs.ts";
-import { confine, insideScripts, queryFile, scriptComesLast, writeEnv, writePlan } from "./plan.ts";
+import { confine, queryFile, scriptComesLast, writeEnv, writePlan } from "./plan.ts";
 import { Cgroups, type Group, type Usage } from "./processes/cgroups.ts";
 import { variablesRoom, whyNotGiven } from "./processes/process-room.ts";
 import { ageOf, bytesInMemory, isAlive, keyVariable, signalAll, usageOf } from "./processes/processes.ts";
@@ -124,7 +126,7 @@ export class LocalEngine implements Engine {
   readonly #submitting = new Map<string, Promise<null>>();
   /** When this process submitted each attempt, in milliseconds of the monotonic clock, by attempt key. */
   readonly #started = new Map<string, number>();
-  readonly #scripts = new Map<string, string>();
+  readonly #scripts: ReadonlyMap<InsideScript, string>;
 
   static async open(options: LocalEngineOptions): Promise<LocalEngine> {
     const { folders } = options;
@@ -141,10 +143,7 @@ export class LocalEngine implements Engine {
     if (opened.isolation.level === "uid") openFolders(folders);
     const isRoot = process.getuid?.() === 0;
     if (isRoot && !ownedAttempts(folders.jobs)) TeamEnvironments.closeAll(folders.environments);
-    const engine = new LocalEngine(options, await findTools(options), opened, cgroups);
-    for (const name of insideScripts) {
-      engine.#scripts.set(name, await readFile(join(import.meta.dirname, name), "utf8"));
-    }
+    const engine = new LocalEngine(options, await findTools(options), await readInsideScripts(), opened, cgroups);
     engine.#compiling.addAll();
     return engine;
   }
@@ -152,12 +151,14 @@ export class LocalEngine implements Engine {
   private constructor(
     options: LocalEngineOptions,
     tools: Toolbox,
+    scripts: ReadonlyMap<InsideScript, string>,
     { isolation, missing }: OpenedIsolation,
     cgroups: Cgroups | undefined,
   ) {
     this.#options = options;
     this.#jobsDir = options.folders.jobs;
     this.#tools = tools;
+    this.#scripts = scripts;
     this.#isolation = isolation;
     this.#processes = new AttemptProcesses((folder) => isolation.holdsUser(folder));
     this.missing = missing;
@@ -733,20 +734,6 @@ export class LocalEngine implements Engine {
  */
 function openFolders({ root, jobs, environments }: EngineFolders): void {
   for (const folder of [root, jobs, environments]) chmodSync(folder, 0o711);
-}
-
-/**
- * Returns the script's file name, derived from the job's name so that tracebacks and `__file__` show a familiar name.
- */
-function scriptFilename({ name, queryType }: Pick<JobSpec, "name" | "queryType">): string {
-  const safe =
-    (name ?? "")
-      .split("/")
-      .at(-1)
-      ?.replace(/[^\w.-]/g, "_")
-      .replace(/^[.-]+/, "")
-      .slice(-100) ?? "";
-  return safe || runtimeOf(queryType).filename;
 }
 
 async function findTools({ folders, jobEnvironment, uv }: LocalEngineOptions): Promise<Toolbox> {

@@ -5,21 +5,13 @@
 import { readyProgram } from "../../datachain/plug-ins/plug-ins.ts";
 import { jobPython } from "../../runtimes/runtime.ts";
 import { runtimeOf } from "../../runtimes/runtimes.ts";
-import { type Phase, phases } from "./attempt/attempt-folder.ts";
+import type { InsideScript } from "../phases/inside-scripts.ts";
+import { splitRevision } from "../phases/job-script.ts";
+import { type Phase, phases } from "../phases/steps.ts";
 import type { LocalSpec } from "./attempt/local-spec.ts";
 import { environmentFunctions, environmentPhase, groupOf } from "./environments/environments.ts";
 import type { PlanInput } from "./environments/plan-input.ts";
 import { quote, words } from "./processes/shell.ts";
-
-/** File names of Millrace's scripts that run inside the job's sandbox. They are copied to the job's input folder. */
-export const insideScripts = [
-  "repository.sh",
-  "repository-script.sh",
-  "files.sh",
-  "stage.py",
-  "build.sh",
-  "pip-settings.py",
-] as const;
 
 export function writePlan(input: PlanInput): string {
   const bodies: Record<Phase, string | undefined> = {
@@ -55,20 +47,10 @@ export function confine({
   return [...lines, "  true"].join("\n");
 }
 
-/** Splits `url@revision` at the last @ of the URL's path. An @ before the host name is part of the URL. */
-export function splitRevision(repository: string): { url: string; revision: string } {
-  const pathStart = /^\w+:\/\//.test(repository)
-    ? repository.indexOf("/", repository.indexOf("://") + 3)
-    : repository.indexOf(":");
-  const at = repository.lastIndexOf("@");
-  if (at <= pathStart) return { url: repository, revision: "" };
-  return { url: repository.slice(0, at), revision: repository.slice(at + 1) };
-}
-
 const enter = ({ isolation, folder }: PlanInput, command: string, readable: readonly string[] = []) =>
   isolation.enter({ folder, readable, command });
 
-const script = ({ folder }: PlanInput, name: (typeof insideScripts)[number]) => folder.file(`input/${name}`);
+const script = ({ folder }: PlanInput, name: InsideScript) => folder.file(`input/${name}`);
 
 function repositoryPhase(input: PlanInput): string {
   const { url, revision } = splitRevision(input.spec.repository ?? "");

@@ -62,6 +62,9 @@ const mostAhead = 16;
  */
 const readerPatience = 5;
 
+/** Maximum number of connections of one runner. It uses two at a time: for beats, and for the log or a file. */
+const perRunner = 8;
+
 /** A connection that was opened less than this many milliseconds ago, and has sent nothing, is not closed as idle. */
 const comingMs = 1000;
 
@@ -110,9 +113,18 @@ export class Connections {
    * idle.
    */
   know(socket: Socket, { userId }: { readonly userId: number }): void {
+    this.#know(socket, `user ${userId}`, this.#rules.perUser);
+  }
+
+  /** Assigns a connection to the runner of an attempt, so that many runners can share one address. */
+  knowRunner(socket: Socket, key: string): void {
+    this.#know(socket, `runner ${key}`, perRunner);
+  }
+
+  #know(socket: Socket, key: string, limit: number): void {
     const connection = this.#open.get(socket);
     if (!connection || connection.owner.key === proxies) return;
-    const owner = this.#owners.get(`user ${userId}`, this.#rules.perUser);
+    const owner = this.#owners.get(key, limit);
     if (connection.owner !== owner) {
       if (!this.#makeRoom(owner)) throw tooMany(`You already have ${owner.limit} busy connections, which is the limit`);
       this.#move(socket, connection, owner);

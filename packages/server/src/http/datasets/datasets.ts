@@ -80,7 +80,7 @@ export function datasetRoutes(app: FastifyInstance, context: DatasetContext): vo
   register(app, context, routes.datasetJobVersions, async ({ team, query }) => {
     const id = query.job_id.toLowerCase();
     await requireTeamJob(context, team, id);
-    return { dataset_versions: await listJobVersions(store.db, team, id) };
+    return new JsonText(await listJobVersions(store.db, team, id));
   });
 
   register(app, context, routes.registerVersion, async ({ principal, actor, team, body, request }) => {

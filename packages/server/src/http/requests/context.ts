@@ -11,6 +11,7 @@ import type { JobsContext } from "../../domain/jobs/jobs.ts";
 import type { KeyRing } from "../../domain/secrets/key-ring.ts";
 import type { Clock } from "../../domain/time/clock.ts";
 import type { Engines } from "../../engines/registry.ts";
+import type { Runners } from "../../engines/runners/runners.ts";
 import type { LogArchive } from "../../job-logs/log-archive.ts";
 import type { Disk } from "../../machine/disk.ts";
 import type { Faults } from "../../machine/faults.ts";
@@ -97,7 +98,18 @@ export interface SystemContext extends RequestContext, Pick<JobsContext, "quotas
 }
 
 /** Context of the whole HTTP server. Each group of routes gets the part with its own type. */
-export interface HttpContext extends PeopleContext, JobContext, DatasetContext, EventContext, SystemContext {}
+/** Context for the routes of runners. */
+export interface RunnerContext extends RequestContext {
+  readonly runners: Runners;
+}
+
+export interface HttpContext
+  extends PeopleContext,
+    JobContext,
+    DatasetContext,
+    EventContext,
+    RunnerContext,
+    SystemContext {}
 
 export interface SignInLimits {
   /**

@@ -41,8 +41,8 @@ declare module "fastify" {
 
 /**
  * Fields that depend on the access of the route. With the access `token`, the handler gets the caller's principal, an
- * actor for the audit log, and a team. With `signed-in` or `admin`, it gets no team. With `public`, it gets none of
- * these.
+ * actor for the audit log, and a team. With `signed-in` or `admin`, it gets no team. With `public` or `runner`, it
+ * gets none of these.
  */
 type Caller<R extends Route> = R["access"] extends { kind: "token" }
   ? { principal: Principal; actor: Actor; team: Team }
@@ -98,7 +98,7 @@ export function register<R extends Route>(
     // Authentication comes first: an unauthenticated caller learns nothing from validation errors, and its body is not
     // read.
     onRequest: async (request) => {
-      if (route.access.kind !== "public") {
+      if (isForUsers(route.access)) {
         request.principal = await authenticate(context, request, request.ip);
         context.connections.know(request.raw.socket, request.principal);
         if (route.bodyLimit === "large") requireSomeTeam(request.principal, route.access);
@@ -142,6 +142,10 @@ export function register<R extends Route>(
   });
 }
 
+/** Whether callers authenticate as users. Runners do not: their routes check the secret of an attempt. */
+const isForUsers = (access: Access): access is Exclude<Access, { kind: "public" | "runner" }> =>
+  access.kind !== "public" && access.kind !== "runner";
+
 /** Reads the JSON body of a GET request, and adds its values to the query parameter `field`. */
 async function moveBody(field: string, request: FastifyRequest): Promise<void> {
   const body = await bodyOfGet(request.raw, request.routeOptions.bodyLimit);
@@ -165,7 +169,7 @@ async function callerOf(
   request: FastifyRequest,
 ): Promise<KnownCaller | null> {
   const { principal } = request;
-  if (!principal || access.kind === "public") return null;
+  if (!principal || !isForUsers(access)) return null;
   const team = await admit(store.db, principal, access, teamNameOf(request));
   return { principal, actor: actorOf(principal, request.ip), team };
 }
@@ -182,6 +186,8 @@ function teamNameOf({ params, query, body }: FastifyRequest): string | undefined
 declare module "fastify" {
   interface FastifyRequest {
     principal: Principal | null;
+    /** Key of the attempt whose runner has authenticated; empty for other callers. */
+    runner: string;
     caller: KnownCaller | null;
     /** Text of the body if the route sets `keepsNumbers`; otherwise empty. */
     bodyText: string;

@@ -24,6 +24,8 @@ export class Connections implements PostgresPool {
   readonly #open = new Set<pg.PoolClient>();
   /** Timers that close connections which are in use for too long. */
   readonly #cuts = new Map<pg.PoolClient, NodeJS.Timeout>();
+  /** When the database last answered, by the monotonic clock. */
+  #answeredAt = performance.now();
 
   constructor(url: string, timeout: number, lock: DatabaseLock | undefined, most: number) {
     this.#timeout = timeout;
@@ -38,7 +40,9 @@ export class Connections implements PostgresPool {
     this.#pool.on("error", () => {});
     this.#pool.on("connect", (client) => {
       client.on("error", () => {});
-      tellStoreErrors(client);
+      tellStoreErrors(client, () => {
+        this.#answeredAt = performance.now();
+      });
       this.#open.add(client);
       client.once("end", () => this.#open.delete(client));
     });
@@ -47,6 +51,11 @@ export class Connections implements PostgresPool {
 
   get options() {
     return this.#pool.options;
+  }
+
+  /** For how many milliseconds the database has not answered any statement of these connections. */
+  get silence(): number {
+    return performance.now() - this.#answeredAt;
   }
 
   /** Returns a connection, or fails at once with StoreUnavailable while the database is known to be unreachable. */
@@ -121,13 +130,18 @@ const failed = (error: unknown): never => {
 
 /**
  * Makes every query of the connection reject with the store's own errors instead of the driver's. A session that turned
- * out to be read-only stays so even when the database accepts writes again, so its connection is closed.
+ * out to be read-only stays so even when the database accepts writes again, so its connection is closed. `onAnswer` is
+ * called after each statement that succeeded.
  */
-function tellStoreErrors(client: pg.PoolClient): void {
+function tellStoreErrors(client: pg.PoolClient, onAnswer: () => void): void {
   const query = client.query.bind(client) as (...given: unknown[]) => Promise<unknown>;
   const refused = (error: { code?: string }) => {
     if (error.code === "25006") destroySocket(client);
     return failed(error);
   };
-  client.query = ((...given: unknown[]) => query(...given).catch(refused)) as typeof client.query;
+  const answered = (result: unknown) => {
+    onAnswer();
+    return result;
+  };
+  client.query = ((...given: unknown[]) => query(...given).then(answered, refused)) as typeof client.query;
 }

@@ -17,6 +17,7 @@ import type { Tables } from "../schema/tables.ts";
 import { Connections } from "./connections.ts";
 import type { DatabaseLock } from "./database-lock.ts";
 import type { Prepare } from "./prepare.ts";
+import { ReadsInTurn } from "./reads-in-turn.ts";
 import type { Store } from "./store.ts";
 import { isUnavailable, StoreUnavailable, WriteAgain, WriteConflict } from "./unavailable.ts";
 import { ownerOf } from "./writes-in-turn.ts";
@@ -41,9 +42,10 @@ export interface PostgresOptions {
 }
 
 export async function openPostgres({ databaseUrl, timeout, prepare, lock }: PostgresOptions): Promise<Store> {
-  const readers = new Connections(databaseUrl, timeout, lock, connectionsFor.reads);
+  const readers = new Connections(databaseUrl, timeout, lock, connectionsFor.reads + connectionsFor.ownReads);
   const writers = new Connections(databaseUrl, timeout, lock, connectionsFor.asked + connectionsFor.loops);
-  const db = new Kysely<Tables>({ dialect: new FencedDialect(readers, lock) });
+  const reads = new ReadsInTurn({ asked: connectionsFor.reads, ofOneTeam, timeout }, () => readers.silence);
+  const db = new Kysely<Tables>({ dialect: new FencedDialect(readers, lock, reads) });
   const writing = new Kysely<Tables>({ dialect: new FencedDialect(writers, lock) });
   const inTurn = writesInTurn();
   const write: Store["write"] = (work) => inTurn(() => retrying(() => writing.transaction().execute(work)));
@@ -72,9 +74,12 @@ export async function openPostgres({ databaseUrl, timeout, prepare, lock }: Post
   };
 }
 
-/** Number of database connections for reads, for writes on behalf of a request, and for writes of background loops. */
-const connectionsFor = { reads: 8, asked: 8, loops: 4 } as const;
-/** Maximum number of concurrent writes on behalf of requests of one team. */
+/**
+ * Number of database connections for reads on behalf of a request, for reads of the server itself, for writes on behalf
+ * of a request, and for writes of background loops.
+ */
+const connectionsFor = { reads: 8, ownReads: 4, asked: 8, loops: 4 } as const;
+/** Maximum number of concurrent writes, and of concurrent reads, on behalf of requests of one team. */
 const ofOneTeam = 5;
 
 /**
@@ -98,14 +103,18 @@ function writesInTurn(): <T>(work: () => Promise<T>) => Promise<T> {
 class FencedDialect extends PostgresDialect {
   readonly #connections: Connections;
   readonly #lock: DatabaseLock | undefined;
+  readonly #reads: ReadsInTurn | undefined;
 
-  constructor(connections: Connections, lock: DatabaseLock | undefined) {
+  /** `reads` is the queue for connections that read; connections that write have none, because writes take turns. */
+  constructor(connections: Connections, lock: DatabaseLock | undefined, reads?: ReadsInTurn) {
     super({ pool: connections });
     this.#connections = connections;
     this.#lock = lock;
+    this.#reads = reads;
   }
 
   override createDriver(): Driver {
+    if (this.#reads) return new DriverInTurn(this.#connections, this.#lock, this.#reads);
     return new FencedDriver(this.#connections, this.#lock);
   }
 }
@@ -148,6 +157,39 @@ class FencedDriver extends PostgresDriver {
    */
   override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
     await super.rollbackTransaction(connection as never).catch(() => {});
+  }
+}
+
+/** Driver of reads: a statement takes a connection only when its turn comes. */
+class DriverInTurn extends FencedDriver {
+  readonly #reads: ReadsInTurn;
+  readonly #ends = new Map<DatabaseConnection, () => void>();
+
+  constructor(connections: Connections, lock: DatabaseLock | undefined, reads: ReadsInTurn) {
+    super(connections, lock);
+    this.#reads = reads;
+  }
+
+  override async acquireConnection(): Promise<DatabaseConnection> {
+    const end = await this.#reads.take();
+    try {
+      const connection = await super.acquireConnection();
+      this.#ends.set(connection, end);
+      return connection;
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
+
+  override async releaseConnection(connection: DatabaseConnection): Promise<void> {
+    const end = this.#ends.get(connection);
+    this.#ends.delete(connection);
+    try {
+      await super.releaseConnection(connection as never);
+    } finally {
+      end?.();
+    }
   }
 }
 

@@ -6,9 +6,9 @@ import type { Dialect } from "../drivers/prepare.ts";
 import { shareSpecs } from "../queries/jobs/job-texts.ts";
 import type { Tables } from "../schema/tables.ts";
 import { attemptHandles } from "./attempt-handles.ts";
+import { boundedReads } from "./bounded-reads.ts";
 import { countedVariables } from "./counted-variables.ts";
 import { momentsAndTriggers } from "./moments-and-triggers.ts";
-import { openInvitations } from "./open-invitations.ts";
 import { scheduleHealth } from "./schedule-health.ts";
 import { timeLimitsAndRetries } from "./time-limits-and-retries.ts";
 import { toldSkips } from "./told-skips.ts";
@@ -38,7 +38,7 @@ const migrations: readonly Migration[] = [
   countedVariables,
   attemptHandles,
   waitsForFiles,
-  openInvitations,
+  boundedReads,
 ];
 
 /** The schema version that this program writes. */

@@ -28,12 +28,15 @@ export function identityOf(pid: number): string | undefined {
 }
 
 /** `isUnclear`: a process was in the middle of exec, when its environment cannot be read. */
-export function markedProcesses(key: string): { readonly pids: number[]; readonly isUnclear: boolean } {
+export function markedProcesses(
+  key: string,
+  variable = markVariable,
+): { readonly pids: number[]; readonly isUnclear: boolean } {
   const pids: number[] = [];
   let isUnclear = false;
   for (const name of readdirSync("/proc").filter((entry) => /^\d+$/.test(entry))) {
     const environment = read(`/proc/${name}/environ`);
-    if (environment.split("\0").includes(`${markVariable}=${key}`)) pids.push(Number(name));
+    if (environment.split("\0").includes(`${variable}=${key}`)) pids.push(Number(name));
     // A process with an empty environment still has a command line.
     const isBlank = environment === "" && read(`/proc/${name}/cmdline`) === "";
     const stat = isBlank ? statOf(Number(name)) : undefined;

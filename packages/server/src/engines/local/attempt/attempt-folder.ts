@@ -28,24 +28,10 @@ import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { Step } from "@millrace/contract";
 import type { Exit } from "../../engine.ts";
+import { phases, stepsOf } from "../../phases/steps.ts";
 import type { Python } from "../../warehouse-view.ts";
 import type { Group } from "../processes/cgroups.ts";
 import type { Identity } from "../processes/processes.ts";
-
-/**
- * Phases of an attempt in the order in which they run. Each is also the name of a function in the attempt's shell
- * script and part of the name of a marker file.
- */
-export const phases = ["repository", "files", "environment", "datasets", "query"] as const;
-export type Phase = (typeof phases)[number];
-
-const labels: Record<Phase, string> = {
-  repository: "Clone the repository",
-  files: "Place the files",
-  environment: "Prepare the environment",
-  datasets: "Open the team's datasets",
-  query: "Run the query",
-};
 
 export interface Supervisor extends Identity {
   readonly bootId: string;
@@ -302,15 +288,7 @@ export class AttemptFolder {
       const marker = statSync(this.file(`step.${phase}`), { throwIfNoEntry: false });
       return marker ? [{ phase, at: marker.mtimeMs }] : [];
     });
-    return begun.map(({ phase, at }, index) => {
-      const end = begun[index + 1]?.at ?? exit?.finishedAt;
-      return {
-        name: phase,
-        label: labels[phase],
-        started_at: new Date(at).toISOString(),
-        finished_at: end === undefined ? null : new Date(end).toISOString(),
-      };
-    });
+    return stepsOf(begun, exit?.finishedAt);
   }
 
   /**

@@ -31,9 +31,15 @@ export function keepLevel(file: string, level: IsolationLevel): void {
 const isFull = (error: unknown): boolean =>
   /^(ENOSPC|EDQUOT)$/.test(codeOf(error)) || /No space left on device|Disk quota exceeded/.test(messageOf(error));
 
+/** Whether an error says that processes, open files or memory are used up. bwrap and sh say it in their message. */
+const isShort = (error: unknown): boolean =>
+  /^(EAGAIN|EMFILE|ENFILE|ENOMEM)$/.test(codeOf(error)) ||
+  /Resource temporarily unavailable|Cannot fork|Too many open files|Cannot allocate memory|Out of memory/i.test(
+    messageOf(error),
+  );
+
 /** Whether an error says nothing about the machine: a full disk, no free process, file or memory, or a time limit. */
-export const isPassing = (error: unknown): boolean =>
-  isFull(error) || /^(EAGAIN|EMFILE|ENFILE|ENOMEM)$/.test(codeOf(error)) || causeOf(error).killed === true;
+export const isPassing = (error: unknown): boolean => isFull(error) || isShort(error) || causeOf(error).killed === true;
 
 const causeOf = (error: unknown) =>
   ((error as Error).cause ?? error) as NodeJS.ErrnoException & { readonly killed?: boolean };

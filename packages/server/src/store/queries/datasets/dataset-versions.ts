@@ -102,9 +102,8 @@ const setOrigin = prepared<{ jobId: string; versionId: number }>()((db, value) =
  * Marks versions as removed. Their rows in the store stay, because version numbers are never reused. Their exports can
  * no longer be downloaded.
  */
-export async function markRemoved(db: Db, teamId: number, uuids: readonly string[], now: string): Promise<void> {
-  for (const part of parts(uuids)) {
-    await nextTurn();
+export const markRemoved = (db: Db, teamId: number, uuids: readonly string[], now: string): Promise<void> =>
+  eachPart(uuids, async (part) => {
     const removed = await db
       .updateTable("dataset_versions")
       .set({ status: versionStatus.removed, removed_at: now })
@@ -117,8 +116,7 @@ export async function markRemoved(db: Db, teamId: number, uuids: readonly string
       db,
       removed.map(({ id }) => id),
     );
-  }
-}
+  });
 
 /** Versions per statement. */
 const uuidsAtOnce = 5000;
@@ -144,17 +142,15 @@ export async function liveUuids(db: Db, teamId: number): Promise<string[]> {
   }
 }
 
-export async function markRestored(db: Db, teamId: number, uuids: readonly string[]): Promise<void> {
-  for (const part of parts(uuids)) {
-    await nextTurn();
-    await db
+export const markRestored = (db: Db, teamId: number, uuids: readonly string[]): Promise<void> =>
+  eachPart(uuids, (part) =>
+    db
       .updateTable("dataset_versions")
       .set({ status: versionStatus.complete, removed_at: null })
       .where("team_id", "=", teamId)
       .where("uuid", "in", part)
-      .execute();
-  }
-}
+      .execute(),
+  );
 
 /** Lists show at most this many characters of an error message or stack. */
 const mostOfError = 256;
@@ -207,6 +203,10 @@ export async function countVersions(
   return new Map(rows.map(({ dataset_id, count }) => [dataset_id, Number(count)]));
 }
 
+/** Whether a dataset has more than this many versions. Reads no more of them than needed to tell. */
+export const hasMoreVersions = async (db: Db, datasetId: number, count: number, includeRemoved: boolean) =>
+  (await shownVersions(db, [datasetId], includeRemoved).select("id").offset(count).limit(1).execute()).length > 0;
+
 /**
  * Lists the versions of some datasets, oldest first within each dataset. If there are more than the limit, only the
  * newest are listed.
@@ -220,19 +220,11 @@ export async function listVersions(
   return (await newestFirst(query).limit(mostVersions).execute()).reverse();
 }
 
-const newestFirst = <Query extends Ordered>(query: Query): Query =>
+export const newestFirst = <Query extends Ordered>(query: Query): Query =>
   query.orderBy("major", "desc").orderBy("minor", "desc").orderBy("patch", "desc") as Query;
 interface Ordered {
   orderBy(column: "major" | "minor" | "patch", direction: "desc"): Ordered;
 }
-
-const inOrder = (db: Db, datasetId: number) =>
-  db
-    .selectFrom("dataset_versions")
-    .where("dataset_id", "=", datasetId)
-    .orderBy("major")
-    .orderBy("minor")
-    .orderBy("patch");
 
 /**
  * Lists the versions of a dataset, oldest first, with the sizes of large texts in place of the texts. If there are more
@@ -308,9 +300,33 @@ export const newestNumbers = async (db: Db, datasetId: number, limit: number): P
     .map(({ version }) => version)
     .reverse();
 
-/** Lists all versions of a dataset, oldest first, without large texts and their sizes. */
-export const listedVersionsOf = (db: Db, datasetId: number): Promise<ListedVersionRow[]> =>
-  inOrder(db, datasetId).select(listed).execute();
+/** Returns the version with the highest number, even if it was removed. */
+export const newestVersion = (
+  db: Db,
+  datasetId: number,
+): Promise<Pick<DatasetVersionRow, "major" | "minor" | "patch"> | undefined> =>
+  newestFirst(db.selectFrom("dataset_versions").where("dataset_id", "=", datasetId))
+    .select(["major", "minor", "patch"])
+    .limit(1)
+    .executeTakeFirst();
+
+/**
+ * Returns the uuid of the newest version whose rows are, or were, in the team's warehouse: a live one if there is any.
+ * Live versions come first in the order, because their status is the smaller number.
+ */
+export const storedVersion = async (db: Db, datasetId: number): Promise<string | undefined> =>
+  (
+    await newestFirst(
+      db
+        .selectFrom("dataset_versions")
+        .where("dataset_id", "=", datasetId)
+        .where("rows_table", "is not", null)
+        .orderBy("status"),
+    )
+      .select("uuid")
+      .limit(1)
+      .executeTakeFirst()
+  )?.uuid;
 
 export const getVersion = (db: Db, id: number): Promise<DatasetVersionRow | undefined> =>
   db.selectFrom("dataset_versions").selectAll().where("id", "=", id).executeTakeFirst();
@@ -338,7 +354,7 @@ export async function insertVersion(db: Db, row: NewVersionRow): Promise<number>
 /** Marks versions and their exports as removed. Returns how many of the versions were complete before. */
 export async function markVersionsRemoved(db: Db, ids: readonly number[], now: string): Promise<number> {
   let count = 0;
-  for (const part of parts(ids)) {
+  await eachPart(ids, async (part) => {
     const { numUpdatedRows } = await db
       .updateTable("dataset_versions")
       .set({ status: versionStatus.removed, removed_at: now })
@@ -346,16 +362,30 @@ export async function markVersionsRemoved(db: Db, ids: readonly number[], now: s
       .where("status", "=", versionStatus.complete)
       .executeTakeFirst();
     count += Number(numUpdatedRows);
-  }
+  });
   await markExportsRemovedOf(db, ids);
   return count;
 }
 
-export const setRowsTable = (db: Db, id: number, rows_table: string) =>
-  db.updateTable("dataset_versions").set({ rows_table }).where("id", "=", id).execute();
+/** Whether a job is linked to this many versions or more. Reads no more of the links than needed to tell. */
+export const hasManyVersions = async (db: Db, jobId: string, count: number): Promise<boolean> => {
+  const links = db.selectFrom("dataset_version_jobs").select("version_id").where("job_id", "=", jobId);
+  return (
+    (
+      await links
+        .orderBy("version_id")
+        .offset(count - 1)
+        .limit(1)
+        .execute()
+    ).length > 0
+  );
+};
 
-/** Lists the complete versions that a job created or reused, with dataset names and version numbers. */
-export const versionsOfJob = (db: Db, teamId: number, jobId: string) =>
+/**
+ * Lists complete versions that a job created or reused, with dataset names and version numbers, in the order of their
+ * ids and after this id.
+ */
+export const versionsOfJob = (db: Db, teamId: number, jobId: string, after: number, limit: number) =>
   db
     .selectFrom("dataset_version_jobs")
     .innerJoin("dataset_versions", "dataset_versions.id", "dataset_version_jobs.version_id")
@@ -363,8 +393,11 @@ export const versionsOfJob = (db: Db, teamId: number, jobId: string) =>
     .innerJoin("projects", "projects.id", "datasets.project_id")
     .innerJoin("namespaces", "namespaces.id", "projects.namespace_id")
     .select(["namespaces.name as namespace", "projects.name as project", "datasets.name", "dataset_versions.version"])
+    .select("dataset_version_jobs.version_id")
     .where("dataset_version_jobs.job_id", "=", jobId)
+    .where("dataset_version_jobs.version_id", ">", after)
     .where("dataset_versions.team_id", "=", teamId)
     .where("dataset_versions.status", "=", versionStatus.complete)
-    .orderBy("dataset_versions.id")
+    .orderBy("dataset_version_jobs.version_id")
+    .limit(limit)
     .execute();

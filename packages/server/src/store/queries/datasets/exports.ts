@@ -2,7 +2,7 @@
 import { type Insertable, type Selectable, sql } from "kysely";
 import type { Db } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
-import { parts } from "../batches.ts";
+import { eachPart } from "../batches.ts";
 import { addUsage } from "../people/team-usage.ts";
 
 export type ExportRow = Selectable<Tables["exports"]>;
@@ -81,13 +81,12 @@ async function giveBack(db: Db, rows: readonly Pick<ExportRow, "team_id" | "byte
 }
 
 /** Marks the exports of removed versions as removed, so that nobody can download them. */
-export async function markExportsRemovedOf(db: Db, versionIds: readonly number[]): Promise<void> {
-  for (const part of parts(versionIds)) {
+export const markExportsRemovedOf = (db: Db, versionIds: readonly number[]): Promise<void> =>
+  eachPart(versionIds, async (part) => {
     await giveBack(db, await db.selectFrom("exports").selectAll().where("version_id", "in", part).execute());
     const of = db.updateTable("exports").where("version_id", "in", part);
     await of.set({ status: "removed", bytes: 0 }).execute();
-  }
-}
+  });
 
 /** Deletes old exports and returns their ids; the caller must delete their files. */
 export const deleteExportsBefore = async (db: Db, before: string, limit: number): Promise<string[]> => {

@@ -37,11 +37,21 @@ const open = (db: Db, now: string) =>
 export const openInvitations = (db: Db, teamId: number, now: string, limit: number) =>
   open(db, now).where("invitations.team_id", "=", teamId).orderBy("invitations.id", "desc").limit(limit).execute();
 
-/** Whether the team has at least this many open invitations; counts no further. */
-export const atLeastInvitations = async (db: Db, teamId: number, now: string, count: number): Promise<boolean> => {
-  const query = open(db, now).where("invitations.team_id", "=", teamId).limit(1);
-  return (await query.offset(count - 1).executeTakeFirst()) !== undefined;
-};
+/** Whether a team has this many open invitations or more. Reads no more of them than needed to tell. */
+export const hasManyInvitations = async (db: Db, teamId: number, now: string, count: number): Promise<boolean> =>
+  (
+    await db
+      .selectFrom("invitations")
+      .select("id")
+      .where("team_id", "=", teamId)
+      .where("used_at", "is", null)
+      .where("revoked_at", "is", null)
+      .where("expires_at", ">", now)
+      .orderBy("id", "desc")
+      .offset(count - 1)
+      .limit(1)
+      .execute()
+  ).length > 0;
 
 export const findOpenInvitation = (db: Db, hash: string, now: string) =>
   open(db, now).where("invitations.hash", "=", hash).executeTakeFirst();

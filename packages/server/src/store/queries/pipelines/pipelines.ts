@@ -1,5 +1,5 @@
 /** Queries on pipelines, their runs, and the edges between runs. */
-import { answerLimits, type JobStatus, type PipelineStatus, pipelineTransitions } from "@millrace/contract";
+import { type JobStatus, type PipelineStatus, pipelineTransitions } from "@millrace/contract";
 import { type Insertable, type Selectable, sql, type Updateable } from "kysely";
 import { noteChange } from "../../drivers/noted-store.ts";
 import { prepared } from "../../drivers/prepared.ts";
@@ -7,7 +7,6 @@ import { type Db, isPostgres } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
 import { eachPart, nextTurn } from "../batches.ts";
 import { heardPipeline, notePipelines } from "../events/outbox.ts";
-import { beginning, ifShort } from "../short-texts.ts";
 
 export type PipelineRow = Selectable<Tables["pipelines"]>;
 export type RunRow = Selectable<Tables["pipeline_runs"]>;
@@ -318,74 +317,6 @@ export async function deleteRun(db: Db, { pipeline_id, job_id }: RunRow): Promis
   await db.deleteFrom("pipeline_runs").where("pipeline_id", "=", pipeline_id).where("job_id", "=", job_id).execute();
   const ids = children.map((child) => child.job_id);
   await recountWaits(db, pipeline_id, ids);
-}
-
-export interface PipelineFilter {
-  readonly teamId: number;
-  readonly statuses: readonly PipelineStatus[] | undefined;
-  /** Text to find in the name or in a target dataset, ignoring case. */
-  readonly text: string | undefined;
-  /** Only pipelines older than this id. */
-  readonly before: string | undefined;
-  readonly limit: number;
-}
-
-/**
- * A pipeline as shown in lists. `environment` and `datasets` are null if they are long. If the settings are long, they
- * are shown without the requirements.
- */
-export type ListedPipeline = Omit<PipelineRow, "environment" | "datasets" | "asked" | "scopes" | "chain"> & {
-  readonly environment: string | null;
-  readonly datasets: string | null;
-  readonly requirements_cut: number;
-};
-
-/** Lists pipelines, newest first, without the template pipelines of schedules and backfills. */
-export function listPipelines(
-  db: Db,
-  { teamId, statuses, text, before, limit }: PipelineFilter,
-): Promise<ListedPipeline[]> {
-  let query = db
-    .selectFrom("pipelines")
-    .select(["id", "team_id", "user_id", "name", "status", "is_template", "schedule_id", "triggered_from"])
-    .select(["open_runs", "run_as", "created_at", "updated_at", "finished_at", "scheduled_at", "scheduled_timezone"])
-    .select([
-      ifShort("environment", 2 * answerLimits.listed).as("environment"),
-      ifShort("datasets").as("datasets"),
-      shortSettings(db).as("settings"),
-      sql<number>`case when ${longSettings} then 1 else 0 end`.as("requirements_cut"),
-      beginning<string | null>("error_message").as("error_message"),
-      beginning<string | null>("error_stack").as("error_stack"),
-    ])
-    .where("team_id", "=", teamId)
-    .where("is_template", "=", 0);
-  if (statuses !== undefined) query = query.where("status", "in", statuses);
-  if (text !== undefined) query = query.where(containsText(db, text));
-  if (before !== undefined) query = query.where("id", "<", before);
-  return query.orderBy("id", "desc").limit(limit).execute();
-}
-
-const longSettings = sql`octet_length(settings) > ${sql.lit(4 * answerLimits.listed)}`;
-
-/**
- * SQL for the settings of a pipeline. If the settings are too long for a list, the requirements are left out; no other
- * setting can be long.
- */
-function shortSettings(db: Db) {
-  const without = isPostgres(db)
-    ? sql`(settings::jsonb - 'requirements')::text`
-    : sql`json_remove(settings, '$.requirements')`;
-  return sql<string>`case when ${longSettings} then ${without} else settings end`;
-}
-
-/**
- * SQL that searches for a literal text, without wildcards. On SQLite `lower_case` is our own function, since SQLite's
- * `lower` handles only ASCII.
- */
-function containsText(db: Db, text: string) {
-  const searched = sql`name || chr(10) || datasets`;
-  if (isPostgres(db)) return sql<boolean>`strpos(lower(${searched}), lower(${text})) > 0`;
-  return sql<boolean>`instr(lower_case(name || char(10) || datasets), ${text.toLowerCase()}) > 0`;
 }
 
 /** Returns the id of the schedule that fired the pipeline; null if none did. */

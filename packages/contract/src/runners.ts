@@ -1,0 +1,110 @@
+/**
+ * The protocol of runners: processes on other machines that run one attempt of a job each. docs/engines.md describes
+ * it. A runner authenticates with the code, and later the token, of its attempt.
+ */
+import { defineRoute } from "./routes.ts";
+import { nullable } from "./schema.ts";
+import { Type } from "./type.ts";
+
+const access = { kind: "runner", why: "it presents the secret of its attempt, not a token of a user" } as const;
+const tag = "Runners";
+const errors = ["gone"] as const;
+
+/** The attempt that a runner runs, as the engine named it. */
+const Key = Type.String({ pattern: "^[A-Za-z0-9_-]{1,64}\\.[0-9]{1,9}$" });
+const Attempt = Type.Object({ key: Key });
+
+const BegunStep = Type.Object({
+  name: Type.String({ maxLength: 40 }),
+  started_at: Type.Integer({ minimum: 0, maximum: 8.64e15, description: "milliseconds since the Unix epoch" }),
+});
+const BegunSteps = Type.Array(BegunStep, { maxItems: 10 });
+
+const Orders = Type.Object(
+  { cancel: Type.Boolean(), force: Type.Boolean() },
+  { description: "whether the job is to be ended, and whether by SIGKILL" },
+);
+
+export const runnerClaim = defineRoute({
+  id: "runnerClaim",
+  method: "POST",
+  path: "/api/runner/claim",
+  tag,
+  summary: "A runner claims its attempt and gets the job",
+  access,
+  query: Attempt,
+  body: Type.Object({
+    instance: Type.String({ minLength: 8, maxLength: 64, description: "a random name of this runner" }),
+    host: Type.String({ maxLength: 255 }),
+    python: Type.String({ maxLength: 40 }),
+  }),
+  response: Type.Object({ token: Type.String() }, { description: "the job, and a token for the other calls" }),
+  errors: [...errors, "wrong_state"],
+});
+
+export const runnerFile = defineRoute({
+  id: "runnerFile",
+  method: "GET",
+  path: "/api/runner/file",
+  tag,
+  summary: "A runner reads a file that is attached to its job",
+  access,
+  query: Type.Object({ key: Key, index: Type.Integer({ minimum: 0, maximum: 9999 }) }),
+  response: Type.String({ description: "the content" }),
+  answersAs: "application/octet-stream",
+  errors: [...errors, "not_found"],
+});
+
+export const runnerLog = defineRoute({
+  id: "runnerLog",
+  method: "POST",
+  path: "/api/runner/log",
+  tag,
+  summary: "A runner sends a piece of its log",
+  access,
+  query: Type.Object({ key: Key, offset: Type.Integer({ minimum: 0 }) }),
+  bytes: true,
+  bodyLimit: 2 * 1024 * 1024,
+  response: Type.Object({
+    size: Type.Integer({ description: "bytes of the log that are here; the runner goes on from there" }),
+  }),
+  errors,
+});
+
+export const runnerBeat = defineRoute({
+  id: "runnerBeat",
+  method: "POST",
+  path: "/api/runner/beat",
+  tag,
+  summary: "A runner says that it is alive, and gets its orders: when there is a new one, or after 5 seconds",
+  access,
+  query: Attempt,
+  body: Type.Object({
+    steps: BegunSteps,
+    age: Type.Number({ minimum: 0, description: "seconds since the runner began" }),
+    orders: Orders,
+  }),
+  response: Orders,
+  errors,
+});
+
+export const runnerEnd = defineRoute({
+  id: "runnerEnd",
+  method: "POST",
+  path: "/api/runner/end",
+  tag,
+  summary: "A runner reports how its attempt ended, after the whole log has arrived",
+  access,
+  query: Attempt,
+  body: Type.Object({
+    exit_code: Type.Integer({ minimum: 0, maximum: 255 }),
+    phase: Type.String({ maxLength: 40 }),
+    finished_at: Type.Integer({ minimum: 0, maximum: 8.64e15 }),
+    log_size: Type.Integer({ minimum: 0 }),
+    steps: BegunSteps,
+    metrics: nullable(Type.Record(Type.String(), Type.Unknown())),
+  }),
+  bodyLimit: 256 * 1024,
+  response: Type.Object({}),
+  errors: [...errors, "wrong_state"],
+});

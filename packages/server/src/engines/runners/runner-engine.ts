@@ -1,0 +1,243 @@
+/** An engine whose jobs run elsewhere: a placer brings a runner there, and the runner does the rest. */
+import { readdir } from "node:fs/promises";
+import {
+  type Attempt,
+  CannotStart,
+  type Engine,
+  EngineUnreachable,
+  type IsolationLevel,
+  type JobSpec,
+  type LogSource,
+  type Observation,
+} from "../engine.ts";
+import { LogFile } from "../log-file.ts";
+import { type InsideScript, readInsideScripts } from "../phases/inside-scripts.ts";
+import { stepsOf } from "../phases/steps.ts";
+import type { Placed, Placer } from "./placer.ts";
+import type { RunnerFolder } from "./runner-folder.ts";
+import { readRunner } from "./runner-text.ts";
+import { begunPhases, type Runners } from "./runners.ts";
+import { travellingJob } from "./travelling-job.ts";
+
+export interface RunnerEngineOptions {
+  readonly isolation: IsolationLevel;
+  readonly jobsDir: string;
+  readonly runners: Runners;
+  readonly placer: Placer;
+  /** Returns the URL at which runners reach the server. */
+  readonly url: () => string;
+  /**
+   * An attempt counts as lost if the engine no longer lists it and its runner was not heard for this many milliseconds.
+   */
+  readonly silenceMs?: number;
+}
+
+const usualSilenceMs = 60_000;
+
+/** If a runner that must be killed has not been heard for this many milliseconds, the engine removes it. */
+const deafMs = 15_000;
+
+/** What the engine says of a runner: that it waits or runs, or how it ended. */
+interface Told {
+  readonly placed: Placed | undefined;
+  readonly ended: string | undefined;
+}
+
+export class RunnerEngine implements Engine {
+  readonly capabilities: Engine["capabilities"];
+  readonly #options: RunnerEngineOptions;
+  readonly #scripts: ReadonlyMap<InsideScript, string>;
+  readonly #runner: string;
+  readonly #silenceMs: number;
+  readonly #submitting = new Map<string, Promise<string>>();
+  /** When each attempt was first missing in the engine's list, by the monotonic clock. */
+  readonly #missing = new Map<string, number>();
+
+  static open = async (options: RunnerEngineOptions): Promise<RunnerEngine> =>
+    new RunnerEngine(options, await readInsideScripts(), await readRunner());
+
+  private constructor(options: RunnerEngineOptions, scripts: ReadonlyMap<InsideScript, string>, runner: string) {
+    this.#options = options;
+    this.#scripts = scripts;
+    this.#runner = runner;
+    this.#silenceMs = options.silenceMs ?? usualSilenceMs;
+    this.capabilities = { isolation: options.isolation };
+  }
+
+  /** Submits an attempt. Concurrent calls with the same key share one submission, so that they place one runner. */
+  submit(spec: JobSpec): Promise<string> {
+    const underWay = this.#submitting.get(spec.key);
+    if (underWay) return underWay;
+    const submitting = this.#submit(spec).finally(() => this.#submitting.delete(spec.key));
+    this.#submitting.set(spec.key, submitting);
+    return submitting;
+  }
+
+  async #submit(spec: JobSpec): Promise<string> {
+    if (spec.datasets !== null) throw new CannotStart(noDatasets);
+    const { runners, placer, url } = this.#options;
+    const folder = this.#folder(spec.key);
+    if (folder.claim() || folder.has("placed")) return folder.text("placed");
+    folder.make();
+    if (!folder.has("job")) {
+      for (const [index, file] of spec.files.entries()) await file.placeAt(`${folder.path}/file.${index}`);
+      folder.writeJson("job", travellingJob(spec, this.#scripts));
+    }
+    const isRepeated = folder.has("code");
+    const variables = {
+      MILLRACE_RUNNER_URL: url(),
+      MILLRACE_RUNNER_KEY: spec.key,
+      MILLRACE_RUNNER_CODE: runners.offer(spec.key),
+    };
+    const { key, workers, priority } = spec;
+    const handle = await placer.place({ key, runner: this.#runner, variables, workers, priority, isRepeated });
+    folder.write("placed", handle);
+    return handle;
+  }
+
+  async observe(attempts: readonly Attempt[]): Promise<Map<string, Observation>> {
+    const { placer } = this.#options;
+    try {
+      const listed = await placer.list();
+      const ended = await this.#ended(attempts.map(({ key }) => key).filter((key) => !listed.has(key)));
+      return new Map(
+        attempts.map((attempt) => {
+          const { key } = attempt;
+          return [key, this.#look(attempt, { placed: listed.get(key), ended: ended.get(key) })];
+        }),
+      );
+    } catch (error) {
+      // Only answers of the engine count: while it gives none, nothing is missing.
+      this.#missing.clear();
+      throw error;
+    }
+  }
+
+  /** Asks the engine about runners that are neither listed nor heard. Most of the time there are none. */
+  async #ended(missing: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const { placer } = this.#options;
+    const silent = missing.filter((key) => this.#isSilent(key, this.#silenceMs) && !this.#folder(key).has("end"));
+    return silent.length > 0 && placer.ended ? placer.ended(silent) : new Map();
+  }
+
+  #look(attempt: Attempt, told: Told): Observation {
+    try {
+      return this.#observe(attempt, told);
+    } catch (error) {
+      return { state: "UNKNOWN", error };
+    }
+  }
+
+  #observe({ key, handle }: Attempt, { placed, ended }: Told): Observation {
+    const folder = this.#folder(key);
+    const end = folder.end();
+    if (end) {
+      const { code, phase, finishedAt, metrics } = end;
+      const steps = stepsOf(begunPhases(end.steps), finishedAt);
+      return {
+        state: "EXITED",
+        steps,
+        exit: { code, phase, finishedAt },
+        metrics,
+        overLimit: folder.text("limit") || null,
+      };
+    }
+    const claim = folder.claim();
+    if (claim?.instance === null) return { state: "ABSENT" };
+    const isGone = this.#isGone(key, placed) || ended !== undefined;
+    if (claim === undefined) return this.#unclaimed(folder, handle, { placed, ended }, isGone);
+    const steps = stepsOf(begunPhases(folder.steps()), undefined);
+    if (!isGone || !this.#isSilent(key, this.#silenceMs))
+      return { state: "RUNNING", steps, querying: steps.at(-1)?.name === "query" };
+    return {
+      state: "LOST",
+      steps,
+      why: `its runner on ${claim.host} ended without a word${ended === undefined ? "" : ` (${ended})`}`,
+    };
+  }
+
+  /** The state of an attempt that no runner has claimed. */
+  #unclaimed(folder: RunnerFolder, handle: string | null, { placed, ended }: Told, isGone: boolean): Observation {
+    if (placed) return placed.isRunning ? { state: "SUBMITTED" } : { state: "WAITING", reason: placed.reason };
+    if (handle === null && !folder.has("placed")) return { state: "ABSENT" };
+    if (!isGone) return { state: "SUBMITTED" };
+    // The claim decides: a runner that comes up now gets nothing.
+    const claim = folder.claimFor({ instance: null, host: "", at: Date.now() });
+    if (claim.instance !== null) return { state: "RUNNING", steps: [], querying: false };
+    // If the engine has simply forgotten it, it never ran, and another attempt may take its place.
+    if (ended === undefined) return { state: "ABSENT" };
+    return { state: "LOST", steps: [], why: `its runner ended before it reached this server (${ended})` };
+  }
+
+  /** Whether the engine has not listed the attempt for a while. */
+  #isGone(key: string, placed: Placed | undefined): boolean {
+    if (placed) {
+      this.#missing.delete(key);
+      return false;
+    }
+    const since = this.#missing.get(key) ?? performance.now();
+    this.#missing.set(key, since);
+    return performance.now() - since >= (this.#options.placer.absentMs ?? this.#silenceMs);
+  }
+
+  #isSilent(key: string, ms: number): boolean {
+    const { runners } = this.#options;
+    return performance.now() - (runners.heard(key)?.at ?? runners.opened) >= ms;
+  }
+
+  async withdraw({ key, handle }: Attempt): Promise<boolean> {
+    const { instance } = this.#folder(key).claimFor({ instance: null, host: "", at: Date.now() });
+    if (instance !== null) return false;
+    await this.#options.placer.remove(key, handle);
+    return true;
+  }
+
+  async cancel({ key, handle }: Attempt, force: boolean): Promise<void> {
+    const { runners, placer } = this.#options;
+    runners.order(key, { force });
+    // A runner that hears nothing is ended by its engine.
+    if (force && this.#isSilent(key, deafMs)) await placer.remove(key, handle);
+  }
+
+  async end(attempt: Attempt, why: string): Promise<void> {
+    const folder = this.#folder(attempt.key);
+    if (folder.end()) return;
+    if (!folder.has("limit")) folder.write("limit", why);
+    await this.cancel(attempt, true);
+  }
+
+  async find(): Promise<string[]> {
+    const keys = await readdir(this.#options.jobsDir);
+    return keys.filter((key) => this.#folder(key).has("job"));
+  }
+
+  async cleanup(key: string): Promise<void> {
+    const { runners, placer } = this.#options;
+    const folder = this.#folder(key);
+    this.#missing.delete(key);
+    runners.forget(key);
+    await folder.clean();
+    if (placer.leavesNothing && folder.has("end")) return;
+    await placer.remove(key, null).catch((error) => {
+      if (!(error instanceof EngineUnreachable)) throw error;
+    });
+  }
+
+  async age(key: string): Promise<number | undefined> {
+    const heard = this.#options.runners.heard(key);
+    return heard && !this.#folder(key).end() ? heard.age + performance.now() - heard.at : undefined;
+  }
+
+  async openLog(key: string): Promise<LogSource> {
+    return new LogFile(this.#folder(key).log);
+  }
+
+  logBytes = async (key: string) => this.#folder(key).logBytes();
+  forget = (key: string) => this.#folder(key).remove();
+  close = () => this.#options.placer.close();
+
+  #folder = (key: string) => this.#options.runners.folder(key);
+}
+
+const noDatasets =
+  "This job uses the dataset library, and datasets are on the server's own machine. Run it on the cluster local.";

@@ -1,0 +1,136 @@
+/**
+ * The files of one attempt that a runner runs. They are in the attempt's folder on the server, beside those of local
+ * attempts, so that logs are found, archived and backed up in the same way.
+ */
+import { timingSafeEqual } from "node:crypto";
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { open, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Exit } from "../engine.ts";
+
+/** Who has claimed an attempt: a runner, by its instance, or the server, which withdrew it. */
+export interface Claim {
+  readonly instance: string | null;
+  readonly host: string;
+  readonly at: number;
+}
+
+/** A phase that a runner has begun, in milliseconds since the Unix epoch. */
+export interface Begun {
+  readonly name: string;
+  readonly started_at: number;
+}
+
+export interface End extends Exit {
+  readonly steps: readonly Begun[];
+  readonly metrics: string | null;
+}
+
+/**
+ * Names of files that the cleanup of an ended attempt keeps. With the hashes of its secrets, a runner that comes late or
+ * repeats its end is answered correctly.
+ */
+const kept = new Set(["claim", "code", "token", "log", "end", "limit"]);
+
+export class RunnerFolder {
+  readonly path: string;
+  readonly log: string;
+
+  constructor(jobsDir: string, key: string) {
+    this.path = join(jobsDir, key);
+    this.log = join(this.path, "log");
+  }
+
+  make(): void {
+    mkdirSync(this.path, { recursive: true, mode: 0o700 });
+  }
+
+  /** Writes a file so that it appears complete or not at all. */
+  write(name: string, text: string): void {
+    const draft = join(this.path, `${name}.draft`);
+    writeFileSync(draft, text, { mode: 0o600 });
+    renameSync(draft, join(this.path, name));
+  }
+
+  writeJson = (name: string, value: unknown) => this.write(name, JSON.stringify(value));
+
+  text(name: string): string {
+    try {
+      return readFileSync(join(this.path, name), "utf8");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return "";
+      throw error;
+    }
+  }
+
+  #json<T>(name: string): T | undefined {
+    const text = this.text(name);
+    return text === "" ? undefined : (JSON.parse(text) as T);
+  }
+
+  claim = () => this.#json<Claim>("claim");
+  end = () => this.#json<End>("end");
+  steps = () => this.#json<readonly Begun[]>("steps") ?? [];
+  has = (name: string) => existsSync(join(this.path, name));
+
+  /** Claims the attempt, unless somebody has claimed it before. Returns whose claim it is. */
+  claimFor(claim: Claim): Claim {
+    const draft = join(this.path, `claim.${process.pid}.${claim.instance ?? "server"}`);
+    this.make();
+    writeFileSync(draft, JSON.stringify(claim), { mode: 0o600 });
+    try {
+      // A hard link is atomic: it appears with its full content or not at all, and fails if the name exists.
+      linkSync(draft, join(this.path, "claim"));
+      return claim;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      return this.claim() ?? claim;
+    } finally {
+      unlinkSync(draft);
+    }
+  }
+
+  /** Whether one line of a file is the hash of this secret. */
+  holds(name: string, hash: string): boolean {
+    const given = Buffer.from(hash);
+    const known = this.text(name)
+      .split("\n")
+      .map((line) => Buffer.from(line));
+    return given.length > 0 && known.some((line) => line.length === given.length && timingSafeEqual(line, given));
+  }
+
+  logSize = () => statSync(this.log, { throwIfNoEntry: false })?.size ?? 0;
+  logBytes = () => (statSync(this.log, { throwIfNoEntry: false })?.blocks ?? 0) * 512;
+
+  /**
+   * Appends bytes to the log if it ends at this offset. Returns the size of the log then; a runner whose bytes do not
+   * follow goes on from there.
+   */
+  async append(offset: number, bytes: Uint8Array): Promise<number> {
+    const file = await open(this.log, "a", 0o600);
+    try {
+      const { size } = await file.stat();
+      if (size !== offset) return size;
+      await file.appendFile(bytes);
+      return size + bytes.length;
+    } finally {
+      await file.close();
+    }
+  }
+
+  async clean(): Promise<void> {
+    const names = await readdir(this.path).catch(() => []);
+    for (const name of names) if (!kept.has(name)) await rm(join(this.path, name), { recursive: true, force: true });
+  }
+
+  remove = () => rm(this.path, { recursive: true, force: true });
+}

@@ -1,0 +1,449 @@
+"""
+Runs one attempt of a job on a machine that is not the server's. An engine (Slurm, Kubernetes, Ray) places this file
+there. It claims the attempt from the server with a code that works once, gets the job in the answer, runs its phases,
+sends its log, and reports how it ended. The protocol is described in docs/engines.md.
+
+It needs Python 3.9 or newer and nothing else. It is started with three variables: MILLRACE_RUNNER_URL (the server),
+MILLRACE_RUNNER_KEY (the attempt) and MILLRACE_RUNNER_CODE. If the server is away, it goes on: the log is a file here,
+and what could not be sent is sent later.
+"""
+
+import ctypes
+import json
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+import uuid
+
+# Exit codes of the runner itself. An engine that sees them knows that no job has run.
+REFUSED = 91
+CANNOT_RUN = 92
+
+# Seconds that one request may take; a beat is answered after at most `BEAT` seconds.
+PATIENCE = 60
+BEAT = 5
+# The most bytes of the log in one request.
+PIECE = 1024 * 1024
+MOST_METRICS = 64 * 1024
+
+
+class Refused(Exception):
+    """The server refuses this runner: the attempt is somebody else's, or it is over. `code` is the HTTP status."""
+
+    def __init__(self, code, text):
+        super().__init__(f"{code} {text}")
+        self.code = code
+
+
+class Server:
+    """Sends requests to the server, again and again while it cannot be reached."""
+
+    def __init__(self, url, key):
+        self.base = url.rstrip("/") + "/api/runner"
+        self.key = key
+        self.secret = ""
+
+    def call(self, name, body, query=None, tries=None):
+        """Returns the answer as an object. Raises Refused if the server says that there is nothing to do here."""
+        pause = 0.2
+        while True:
+            try:
+                return self.send(name, body, query or {})
+            except urllib.error.HTTPError as error:
+                text = error.read(4096).decode("utf-8", "replace")
+                if error.code in (401, 404, 409, 410):
+                    raise Refused(error.code, text) from None
+                if error.code < 500 and error.code != 429 and error.code != 408:
+                    raise RuntimeError(f"the server answered {error.code}: {text}") from None
+            except (OSError, ValueError) as error:
+                text = str(error)
+            if tries is not None:
+                tries -= 1
+                if tries == 0:
+                    raise TimeoutError(text)
+            time.sleep(pause)
+            pause = min(pause * 2, 10)
+
+    def send(self, name, body, query):
+        raw = isinstance(body, bytes)
+        url = f"{self.base}/{name}?" + urllib.parse.urlencode({"key": self.key, **query})
+        request = urllib.request.Request(url, data=body if raw else json.dumps(body).encode(), method="POST")
+        request.add_header("content-type", "application/octet-stream" if raw else "application/json")
+        request.add_header("authorization", "Bearer " + self.secret)
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return json.loads(answer.read() or b"{}")
+
+    def fetch(self, index, path):
+        """Writes an attached file of the job to `path`."""
+        url = f"{self.base}/file?" + urllib.parse.urlencode({"key": self.key, "index": index})
+        request = urllib.request.Request(url)
+        request.add_header("authorization", "Bearer " + self.secret)
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer, open(path, "wb") as file:
+            shutil.copyfileobj(answer, file, PIECE)
+
+
+class Processes:
+    """The processes of the job: everything that descends from this process, also what lost its parent."""
+
+    SUBREAPER = 36
+
+    def __init__(self):
+        ctypes.CDLL(None).prctl(self.SUBREAPER, 1, 0, 0, 0)
+
+    def all(self):
+        children = {}
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{name}/stat", encoding="latin-1") as file:
+                    state, parent = file.read().rpartition(")")[2].split()[:2]
+            except OSError:
+                continue
+            if state != "Z":
+                children.setdefault(int(parent), []).append(int(name))
+        found, waiting = [], [os.getpid()]
+        while waiting:
+            own = children.get(waiting.pop(), [])
+            found += own
+            waiting += own
+        return found
+
+    def signal(self, number):
+        for pid in self.all():
+            try:
+                os.kill(pid, number)
+            except OSError:
+                pass
+
+    def kill_all(self):
+        while self.all():
+            self.signal(signal.SIGKILL)
+            self.reap()
+            time.sleep(0.005)
+        self.reap()
+
+    def reap(self):
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0] != 0:
+                pass
+        except ChildProcessError:
+            pass
+
+
+class Attempt:
+    """What the threads of the runner share. `lock` guards the steps and the orders."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.steps = []
+        self.canceled = False
+        self.forced = False
+        self.refused = False
+        self.over = threading.Event()
+        self.log_done = threading.Event()
+        self.began = time.monotonic()
+
+
+class LogSender(threading.Thread):
+    """Sends the log as it grows. After the end of the job it sends the rest, however long the server is away."""
+
+    def __init__(self, server, path, attempt):
+        super().__init__(daemon=True)
+        self.server, self.path, self.attempt = server, path, attempt
+        self.offset = 0
+        self.problem = None
+
+    def run(self):
+        try:
+            self.send()
+        except Refused:
+            self.attempt.refused = True
+        except Exception as error:  # The main thread says it.
+            self.problem = error
+        self.attempt.log_done.set()
+
+    def send(self):
+        with open(self.path, "rb") as file:
+            while self.pass_on(file):
+                pass
+
+    def pass_on(self, file):
+        over = self.attempt.over.is_set()
+        file.seek(self.offset)
+        piece = file.read(PIECE)
+        if piece:
+            self.offset = self.server.call("log", piece, {"offset": self.offset})["size"]
+        elif over:
+            return False
+        else:
+            self.attempt.over.wait(0.1)
+        return True
+
+
+class Beats(threading.Thread):
+    """Tells the server that the attempt is alive, and obeys its orders. The server answers a beat when there is one."""
+
+    def __init__(self, server, attempt, processes):
+        super().__init__(daemon=True)
+        self.server, self.attempt, self.processes = server, attempt, processes
+
+    def run(self):
+        while not self.attempt.over.is_set():
+            with self.attempt.lock:
+                steps = list(self.attempt.steps)
+            orders = {"cancel": self.attempt.canceled, "force": self.attempt.forced}
+            body = {"steps": steps, "age": time.monotonic() - self.attempt.began, "orders": orders}
+            try:
+                self.obey(self.server.call("beat", body, tries=1))
+            except Refused:
+                self.attempt.refused = True
+                self.processes.signal(signal.SIGKILL)
+                return
+            except Exception:
+                self.attempt.over.wait(1)
+
+    def obey(self, orders):
+        with self.attempt.lock:
+            asks = orders["cancel"] and not self.attempt.canceled
+            forces = orders["force"] and not self.attempt.forced
+            self.attempt.canceled |= orders["cancel"]
+            self.attempt.forced |= orders["force"]
+        if self.attempt.forced or forces:
+            self.processes.signal(signal.SIGKILL)
+        elif asks:
+            self.processes.signal(signal.SIGTERM)
+
+
+def now():
+    return int(time.time() * 1000)
+
+
+class Runner:
+    def __init__(self, server, job, folder):
+        self.server, self.job, self.folder = server, job, folder
+        self.attempt = Attempt()
+        self.processes = Processes()
+        self.work = os.path.join(folder, "work")
+        self.input = os.path.join(folder, "input")
+        self.log = os.path.join(folder, "log")
+        self.python = sys.executable
+
+    def run(self):
+        for path in (self.work, self.input):
+            os.mkdir(path, 0o700)
+        open(self.log, "wb").close()
+        sender = LogSender(self.server, self.log, self.attempt)
+        beats = Beats(self.server, self.attempt, self.processes)
+        sender.start()
+        beats.start()
+        code, phase = self.run_phases()
+        finished = now()
+        self.processes.kill_all()
+        self.attempt.over.set()
+        self.attempt.log_done.wait()
+        if self.attempt.refused:
+            return REFUSED
+        if sender.problem is not None:
+            raise sender.problem
+        report = {"exit_code": code, "phase": phase, "finished_at": finished, "metrics": self.metrics()}
+        self.report({**report, "steps": self.attempt.steps}, sender)
+        return 0
+
+    def report(self, report, sender):
+        """Reports the end. If the server lacks a part of the log, because it lost what it had, sends that again."""
+        while True:
+            try:
+                self.server.call("end", {**report, "log_size": os.path.getsize(self.log)})
+                return
+            except Refused as refusal:
+                if refusal.code != 409:
+                    raise
+            sender.offset = 0
+            sender.send()
+
+    def run_phases(self):
+        phases = [
+            ("repository", self.job["repository"] is not None, self.clone),
+            ("files", bool(self.job["files"]), self.place_files),
+            ("environment", self.job["requirements"] is not None, self.build),
+            ("query", True, self.query),
+        ]
+        code, last = 0, "start"
+        try:
+            self.python = self.choose_python()
+        except LookupError as error:
+            self.say(str(error))
+            return 1, last
+        for name, wanted, run in phases:
+            if not wanted:
+                continue
+            with self.attempt.lock:
+                if self.attempt.canceled or self.attempt.refused:
+                    return 143, last
+                self.attempt.steps.append({"name": name, "started_at": now()})
+            last = name
+            code = self.guarded(run)
+            if code != 0:
+                break
+        return code, last
+
+    def choose_python(self):
+        """Returns the interpreter of the version that the job asks for; without a wish, the runner's own."""
+        wanted = self.job["python_version"]
+        if wanted is None or f"{platform.python_version()}.".startswith(f"{wanted}."):
+            return sys.executable
+        found = shutil.which("python" + ".".join(wanted.split(".")[:2]))
+        if found is not None and self.version_of(found).startswith(wanted):
+            return found
+        others = {self.version_of(path) for path in self.pythons()} | {platform.python_version()}
+        raise LookupError(
+            f"Python {wanted} is not installed on {platform.node()}. Installed versions: {', '.join(sorted(others))}."
+        )
+
+    def pythons(self):
+        names = (f"python3.{minor}" for minor in range(9, 20))
+        return [path for path in map(shutil.which, names) if path]
+
+    def version_of(self, python):
+        words = [python, "-I", "-c", "import platform; print(platform.python_version())"]
+        return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
+
+    def guarded(self, run):
+        try:
+            return run()
+        except Exception as error:
+            self.say(f"{type(error).__name__}: {error}")
+            return 1
+
+    def say(self, text):
+        with open(self.log, "ab") as file:
+            file.write(text.encode("utf-8", "replace") + b"\n")
+
+    def start(self, words, environment=None):
+        """Runs a command in the working folder, with its output in the log. Returns 128 + n if signal n ended it."""
+        with open(self.log, "ab") as log:
+            child = subprocess.Popen(
+                words,
+                cwd=self.work,
+                env=self.environment() if environment is None else environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                restore_signals=True,
+            )
+        # An order that came while the process was being started has not reached it.
+        if self.attempt.forced:
+            self.processes.signal(signal.SIGKILL)
+        elif self.attempt.canceled:
+            child.terminate()
+        code = child.wait()
+        return code if code >= 0 else 128 - code
+
+    def environment(self):
+        own = {
+            "LANG": "C.UTF-8",
+            "PATH": os.environ.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
+            "PYTHONUNBUFFERED": "1",
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "HOME": self.work,
+        }
+        return {**own, **self.job["environment"], "MILLRACE_METRICS_FILE": self.metrics_file()}
+
+    def script(self, name):
+        """Writes one of the server's shell scripts and returns its path."""
+        path = os.path.join(self.input, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.job["scripts"][name])
+        return path
+
+    def clone(self):
+        repository = self.job["repository"]
+        return self.start(["/bin/sh", self.script("repository.sh"), repository["url"], repository["revision"]])
+
+    def place_files(self):
+        words = []
+        for index, name in enumerate(self.job["files"]):
+            self.server.fetch(index, os.path.join(self.input, str(index)))
+            words += [str(index), name]
+        return self.start(["/bin/sh", self.script("files.sh"), self.input, *words])
+
+    def build(self):
+        venv = os.path.join(self.folder, "venv")
+        requirements = os.path.join(self.input, "requirements.txt")
+        with open(requirements, "w", encoding="utf-8") as file:
+            file.write(self.job["requirements"] + "\n")
+        self.script("pip-settings.py")
+        environment = {**self.environment(), "HOME": self.folder}
+        uv = shutil.which("uv") or ""
+        self.say(f"Building virtualenv with Python {platform.python_version()}")
+        code = self.start(
+            ["/bin/sh", self.script("build.sh"), venv, self.python, requirements, uv, "", ""], environment
+        )
+        self.python = os.path.join(venv, "bin", "python")
+        return code
+
+    def query(self):
+        query = self.job["query"]
+        if query["text"] is not None:
+            path = os.path.join(self.work, query["filename"])
+            if os.path.lexists(path):
+                os.remove(path)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(query["text"])
+            os.chmod(path, 0o700)
+        else:
+            self.script("repository-script.sh")
+        words = [self.python if word is None else word for word in query["command"]]
+        return self.start([word.replace("{input}", self.input) for word in words])
+
+    def metrics_file(self):
+        return os.path.join(self.work, ".millrace-metrics.json")
+
+    def metrics(self):
+        try:
+            handle = os.open(self.metrics_file(), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with os.fdopen(handle, "rb") as file:
+                text = file.read(MOST_METRICS + 1)
+            if len(text) > MOST_METRICS:
+                return None
+            value = json.loads(text)
+            return value if isinstance(value, dict) else None
+        except (OSError, ValueError):
+            return None
+
+
+def main():
+    url, key, code = (os.environ.pop(f"MILLRACE_RUNNER_{name}", "") for name in ("URL", "KEY", "CODE"))
+    if not url or not key or not code:
+        print("MILLRACE_RUNNER_URL, MILLRACE_RUNNER_KEY and MILLRACE_RUNNER_CODE must be set.", file=sys.stderr)
+        return CANNOT_RUN
+    server = Server(url, key)
+    server.secret = code
+    instance = {"instance": str(uuid.uuid4()), "host": platform.node(), "python": platform.python_version()}
+    try:
+        job = server.call("claim", instance)
+    except Refused as refusal:
+        print(f"The server gives this runner nothing to run: {refusal}", file=sys.stderr)
+        return REFUSED
+    server.secret = job.pop("token")
+    folder = tempfile.mkdtemp(prefix="millrace-", dir=os.environ.get("MILLRACE_RUNNER_FOLDER") or None)
+    try:
+        return Runner(server, job, folder).run()
+    except Refused as refusal:
+        print(f"The server no longer wants this attempt: {refusal}", file=sys.stderr)
+        return REFUSED
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,200 @@
+/**
+ * The server's side of the runner protocol: a runner claims its attempt, sends the log, beats, and reports the end.
+ * Everything that must survive the server is in the attempt's folder. docs/engines.md describes the protocol.
+ */
+import { hash, randomBytes } from "node:crypto";
+import { EventEmitter, once } from "node:events";
+import { open } from "node:fs/promises";
+import { join } from "node:path";
+import { type BegunPhase, phases } from "../phases/steps.ts";
+import { type Begun, RunnerFolder } from "./runner-folder.ts";
+
+/**
+ * A runner is refused: the attempt is `taken` by another runner or `over`, its log is `incomplete`, or the file that it
+ * asks for is `missing`.
+ */
+export class RunnerRefused extends Error {
+  readonly why: "taken" | "over" | "incomplete" | "missing";
+  constructor(why: RunnerRefused["why"], message: string) {
+    super(message);
+    this.why = why;
+  }
+}
+
+/** What a runner presents: the code of its attempt to claim it, then the token that it got. */
+export interface Presented {
+  readonly key: string;
+  readonly kind: "code" | "token";
+  readonly secret: string;
+}
+
+export interface Orders {
+  readonly cancel: boolean;
+  readonly force: boolean;
+}
+
+export interface Beat {
+  readonly steps: readonly Begun[];
+  /** Seconds since the runner began, by its monotonic clock. */
+  readonly age: number;
+  /** The orders that the runner has carried out. */
+  readonly orders: Orders;
+}
+
+export interface ReportedEnd {
+  readonly exit_code: number;
+  readonly phase: string;
+  readonly finished_at: number;
+  readonly log_size: number;
+  readonly steps: readonly Begun[];
+  readonly metrics: Readonly<Record<string, unknown>> | null;
+}
+
+/** When a runner was last heard, by the monotonic clock, and its age then; both in milliseconds. */
+interface Heard {
+  readonly at: number;
+  readonly age: number;
+}
+
+/** A beat is answered after this many milliseconds, or at once if there is an order that the runner does not know. */
+const beatMs = 5000;
+
+const hashOf = (secret: string) => hash("sha256", secret);
+
+/** Keys become names of folders, so only these are accepted from outside. */
+const isKey = (key: string) => /^[\w-]{1,64}\.\d{1,9}$/.test(key);
+
+export class Runners {
+  readonly #jobsDir: string;
+  readonly #heard = new Map<string, Heard>();
+  readonly #orders = new EventEmitter().setMaxListeners(0);
+  readonly #appending = new Map<string, Promise<number>>();
+  readonly #onChange: (key: string, what: string) => void;
+  readonly opened = performance.now();
+
+  constructor(jobsDir: string, onChange: (key: string, what: string) => void) {
+    this.#jobsDir = jobsDir;
+    this.#onChange = onChange;
+  }
+
+  folder = (key: string) => new RunnerFolder(this.#jobsDir, key);
+  heard = (key: string) => this.#heard.get(key);
+  forget = (key: string) => void this.#heard.delete(key);
+
+  /**
+   * Returns a new code with which a runner can claim the attempt. Earlier codes stay valid, because a runner that was
+   * placed with one may be found and adopted; only one runner can claim the attempt in any case.
+   */
+  offer(key: string): string {
+    const code = randomBytes(32).toString("base64url");
+    const folder = this.folder(key);
+    folder.write("code", `${folder.text("code")}${hashOf(code)}\n`);
+    return code;
+  }
+
+  /** Tells the runner to end the job. It hears of it within a moment if it can be reached. */
+  order(key: string, { force }: Pick<Orders, "force">): void {
+    const folder = this.folder(key);
+    if (!folder.has("cancel")) folder.write("cancel", "");
+    if (force && !folder.has("force")) folder.write("force", "");
+    this.#orders.emit(key);
+  }
+
+  /** Tells whether this is the secret of the attempt. */
+  knows({ key, kind, secret }: Presented): boolean {
+    return isKey(key) && this.folder(key).holds(kind, hashOf(secret));
+  }
+
+  /** Gives the attempt to a runner. The same runner may ask again, because an answer may be lost. */
+  claim(key: string, runner: { readonly instance: string; readonly host: string }) {
+    const folder = this.folder(key);
+    const { instance } = folder.claimFor({ ...runner, at: Date.now() });
+    if (instance === null || folder.end()) throw over();
+    if (instance !== runner.instance) throw new RunnerRefused("taken", "Another runner has claimed this attempt.");
+    const token = randomBytes(32).toString("base64url");
+    folder.write("token", hashOf(token));
+    this.#hear(key, 0);
+    this.#onChange(key, "claim");
+    return { token, job: folder.text("job") };
+  }
+
+  /** Opens an attached file of the job. */
+  async file(key: string, index: number) {
+    try {
+      return (await open(join(this.#running(key).path, `file.${index}`))).createReadStream();
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+      throw new RunnerRefused("missing", `The job has no file ${index}.`);
+    }
+  }
+
+  /** Appends to the log; calls for one attempt are carried out one after another. Returns the size of the log then. */
+  append(key: string, offset: number, bytes: Uint8Array): Promise<number> {
+    const folder = this.#running(key);
+    const appending = (this.#appending.get(key) ?? Promise.resolve(0))
+      .catch(() => 0)
+      .then(() => folder.append(offset, bytes));
+    this.#appending.set(key, appending);
+    return appending.finally(() => {
+      if (this.#appending.get(key) === appending) this.#appending.delete(key);
+    });
+  }
+
+  /** Notes that the runner is alive, and returns its orders: when there is a new one, or after a while. */
+  async beat(key: string, { steps, age, orders }: Beat, gone: AbortSignal): Promise<Orders> {
+    const folder = this.#running(key);
+    this.#hear(key, age * 1000);
+    if (JSON.stringify(steps) !== folder.text("steps")) {
+      folder.writeJson("steps", steps);
+      this.#onChange(key, steps.at(-1)?.name ?? "");
+    }
+    if (sameOrders(this.#ordersOf(folder), orders)) await this.#newOrder(key, gone);
+    if (folder.end()) throw over();
+    return this.#ordersOf(folder);
+  }
+
+  /** Accepts the end of the attempt, once its log is here in full. Reporting it again changes nothing. */
+  end(key: string, end: ReportedEnd): void {
+    const folder = this.folder(key);
+    if (folder.end()) return;
+    const size = folder.logSize();
+    if (size < end.log_size)
+      throw new RunnerRefused("incomplete", `The log has ${size} bytes here, not ${end.log_size}. Send the rest.`);
+    folder.writeJson("end", {
+      code: end.exit_code,
+      phase: end.phase,
+      finishedAt: end.finished_at,
+      steps: end.steps,
+      metrics: end.metrics === null ? null : JSON.stringify(end.metrics),
+    });
+    this.#onChange(key, "end");
+  }
+
+  #ordersOf = (folder: RunnerFolder): Orders => ({ cancel: folder.has("cancel"), force: folder.has("force") });
+
+  async #newOrder(key: string, gone: AbortSignal): Promise<void> {
+    const signal = AbortSignal.any([gone, AbortSignal.timeout(beatMs)]);
+    await once(this.#orders, key, { signal }).catch(() => {});
+  }
+
+  #hear(key: string, age: number): void {
+    this.#heard.set(key, { at: performance.now(), age });
+  }
+
+  #running(key: string): RunnerFolder {
+    const folder = this.folder(key);
+    if (folder.end()) throw over();
+    return folder;
+  }
+}
+
+const over = () => new RunnerRefused("over", "This attempt is over, or it was withdrawn.");
+
+const sameOrders = (a: Orders, b: Orders) => a.cancel === b.cancel && a.force === b.force;
+
+/** Returns the phases that a runner has begun, without names that are not known. */
+export const begunPhases = (steps: readonly Begun[]): BegunPhase[] =>
+  steps.flatMap(({ name, started_at: at }) => {
+    const phase = phases.find((known) => known === name);
+    return phase ? [{ phase, at }] : [];
+  });

@@ -1,0 +1,60 @@
+/** A job as it travels to a runner: as JSON, without its files, which the runner fetches one by one. */
+import { noAnalytics, requestVariables } from "../../datachain/variables.ts";
+import { jobPython } from "../../runtimes/runtime.ts";
+import { runtimeOf } from "../../runtimes/runtimes.ts";
+import type { JobSpec } from "../engine.ts";
+import type { InsideScript } from "../phases/inside-scripts.ts";
+import { scriptFilename, splitRevision } from "../phases/job-script.ts";
+
+export interface TravellingJob {
+  readonly environment: Readonly<Record<string, string>>;
+  readonly python_version: string | null;
+  readonly requirements: string | null;
+  readonly repository: { readonly url: string; readonly revision: string } | null;
+  /** Names of the attached files, in order. */
+  readonly files: readonly string[];
+  readonly query: {
+    readonly filename: string;
+    /** The script; null if it is in the repository. */
+    readonly text: string | null;
+    /** Words of the command. Null stands for the job's Python, `{input}` for the folder of Millrace's scripts. */
+    readonly command: readonly (string | null)[];
+  };
+  readonly scripts: Readonly<Partial<Record<InsideScript, string>>>;
+}
+
+export function travellingJob(spec: JobSpec, scripts: ReadonlyMap<InsideScript, string>): TravellingJob {
+  const filename = scriptFilename(spec);
+  const requirements = spec.requirements?.trim() || null;
+  const needed: Partial<Record<InsideScript, boolean>> = {
+    "repository.sh": spec.repository !== null,
+    "repository-script.sh": spec.script !== undefined,
+    "files.sh": spec.files.length > 0,
+    "build.sh": requirements !== null,
+    "pip-settings.py": requirements !== null,
+  };
+  return {
+    environment: {
+      ...noAnalytics,
+      ...spec.environment,
+      ...requestVariables(spec),
+      MILLRACE_JOB_ID: spec.jobId,
+      MILLRACE_ATTEMPT: spec.key,
+    },
+    python_version: spec.pythonVersion,
+    requirements,
+    repository: spec.repository === null ? null : splitRevision(spec.repository),
+    files: spec.files.map(({ name }) => name),
+    query: { filename, text: spec.script === undefined ? spec.query : null, command: commandOf(spec, filename) },
+    scripts: Object.fromEntries([...scripts].filter(([name]) => needed[name])),
+  };
+}
+
+function commandOf(spec: JobSpec, filename: string): (string | null)[] {
+  const runtime = runtimeOf(spec.queryType);
+  const words =
+    spec.script === undefined
+      ? runtime.command(filename, spec.query)
+      : ["/bin/sh", "{input}/repository-script.sh", spec.script, ...runtime.interpreter];
+  return words.map((word) => (word === jobPython ? null : word));
+}
