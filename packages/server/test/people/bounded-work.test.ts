@@ -10,6 +10,7 @@ import type { Db, Store } from "../../src/store/drivers/store.ts";
 import { insertSchedule } from "../../src/store/queries/schedules/schedules.ts";
 import { buildPipeline, now } from "../support/built-pipelines.ts";
 import { countReads } from "../support/counted-reads.ts";
+import { everyTurn } from "../support/every-turn.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 
 /** Runs of each pipeline, and characters of each script: more than one statement reads, and more than a test wants. */
@@ -91,20 +92,6 @@ class Steps {
     };
     return db.withPlugin(plugin);
   }
-}
-
-/** Calls `look` in each turn of the event loop, until the function that it returns is called. */
-function everyTurn(look: () => void): () => void {
-  let isOn = true;
-  const again = () => {
-    if (!isOn) return;
-    look();
-    setImmediate(again);
-  };
-  setImmediate(again);
-  return () => {
-    isOn = false;
-  };
 }
 
 const schedule = (name: string, pipeline_id: string) => ({

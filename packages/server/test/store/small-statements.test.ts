@@ -5,15 +5,21 @@ import { deliveryStatuses, mostMembers, routes } from "@millrace/contract";
 import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
 import { sql } from "kysely";
 import { newJobId } from "../../src/domain/lifecycle/job-ids.ts";
+import { insertDrafts } from "../../src/domain/pipelines/pipeline-drafts.ts";
+import { noSettings } from "../../src/domain/pipelines/pipeline-settings.ts";
+import { whyNotRepeatable } from "../../src/domain/pipelines/pipeline-sources.ts";
 import { iso } from "../../src/domain/time/clock.ts";
 import type { Db, Store } from "../../src/store/drivers/store.ts";
 import { insertDeliveries, listDeliveries, type NewDelivery } from "../../src/store/queries/events/deliveries.ts";
 import { deleteReceiver, insertReceiver } from "../../src/store/queries/events/receivers.ts";
+import { insertFile } from "../../src/store/queries/jobs/files.ts";
+import { getShortJob, type ShortJob } from "../../src/store/queries/jobs/jobs.ts";
 import { pipelinesOfSchedule } from "../../src/store/queries/pipelines/pipelines.ts";
 import { datasetsMadeBy } from "../../src/store/queries/schedules/schedule-notices.ts";
 import { runsOfTemplates } from "../../src/store/queries/schedules/schedule-scripts.ts";
-import { blankPipeline, buildPipeline, now } from "../support/built-pipelines.ts";
+import { blankPipeline, buildPipeline, builtKeys, now } from "../support/built-pipelines.ts";
 import { countReads } from "../support/counted-reads.ts";
+import { everyTurn } from "../support/every-turn.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { addPerson, addTeam, refused } from "../support/people.ts";
 
@@ -99,6 +105,41 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.equal(counted.statements(), 4, "the runs, and three groups of jobs");
     });
 
+    it("about the files of many jobs, or their drafts, is one of many with pauses between them", async () => {
+      const names = Array.from({ length: 300 }, (_, index) => `with-files-${index}`);
+      const specs = Object.fromEntries(names.map((name) => [name, { files: ["4711"] }]));
+      const turnsDuring = async (work: () => Promise<unknown>) => {
+        let turns = 0;
+        const stop = everyTurn(() => turns++);
+        await work();
+        stop();
+        return turns;
+      };
+      const shape = Object.fromEntries(names.map((name) => [name, []]));
+      const jobs: ShortJob[] = [];
+      const built = await buildPipeline(store, shape, { status: "PAUSED", specs });
+      for (const id of Object.values(built.originals)) jobs.push((await getShortJob(store.db, id)) as ShortJob);
+      const counted = countReads(store.db);
+      assert.match(
+        (await whyNotRepeatable(counted.db, jobs)) ?? "",
+        /a file of the job with-files-0 .* no longer exists/,
+      );
+      await store.write((db) => insertFile(db, { ...file, id: 4711 }));
+      let why: string | undefined = "";
+      const turns = await turnsDuring(async () => {
+        why = await whyNotRepeatable(store.db, jobs);
+      });
+      assert.deepEqual([why, turns >= 14], [undefined, true]);
+      const drafted = await turnsDuring(() =>
+        store.write((db) =>
+          insertDrafts({ db, now }, jobs, {
+            ...{ keys: builtKeys, pipelineId: built.row.id, settings: noSettings, variables: {}, moment: undefined },
+          }),
+        ),
+      );
+      assert.ok(drafted >= 3, `${drafted} turns`);
+    });
+
     it("reads pipelines of a schedule in pages, without their datasets", async () => {
       const datasets = JSON.stringify(["x".repeat(10_000)]);
       const rows = Array.from({ length: 600 }, (_, index) => ({
@@ -148,6 +189,17 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
     });
   });
 
+const file = {
+  team_id: 1,
+  user_id: 1,
+  filename: "f",
+  size: 1,
+  sha256: "",
+  blob: "b",
+  created_at: time,
+  attached_at: time,
+};
+
 const receiver = (db: Db) =>
   insertReceiver(db, {
     ...{ team_id: 1, kind: "webhook", address: "http://localhost:9/", secret: "", format: "json", method: "POST" },
@@ -156,7 +208,7 @@ const receiver = (db: Db) =>
   });
 
 const delivery = (receiver_id: number, status: NewDelivery["status"] = "delivered"): NewDelivery => ({
-  ...{ id: newJobId(now), team_id: 1, receiver_id, kind: "job", event: "JOB", title: "t", body: "b", status },
+  ...{ id: newJobId(now), team_id: 1, receiver_id, kind: "JOB", event: "JOB", title: "t", body: "b", status },
   ...{ attempts: 1, next_at: null, response_status: 204, error: null, created_at: time, attempted_at: time },
   finished_at: time,
 });
