@@ -24,6 +24,7 @@ const parts: Record<string, () => Promise<Measurement[]>> = {
   bridge: async () => (await import("./bridge.ts")).measureBridge(),
   "web-jobs": async () => (await import("./web-jobs.ts")).measureJobsList(),
   schedules: async () => (await import("./schedules.ts")).measureSchedules(),
+  slurm: async () => (await import("./slurm.ts")).measureSlurm(),
 };
 
 const wanted = process.argv.slice(2);

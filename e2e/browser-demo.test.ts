@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { routes } from "@millrace/contract";
 import { createJob, runJob, shell, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
+import { makeDemo, removeDemo } from "../packages/web/src/home/demo.ts";
 import { noBrowser, Visit } from "./support/browser.ts";
 
 describe("the home in a browser", { skip: noBrowser }, () => {
@@ -93,5 +95,56 @@ describe("the home in a browser", { skip: noBrowser }, () => {
     await visit.picture("home-failed");
   });
 
+  it("offers to remove what is left if one person removed the demo while another made it", async () => {
+    const { client } = visit;
+    await makeDemo(client);
+    for (const name of ["revenue", "valid_orders", "orders"])
+      await client.call(routes.removeDataset, { body: { name: `demo.shop.${name}`, force: true } });
+    await visit.sees(/Demo\. This team has the demo/, 30);
+    await removeDemo(client);
+    assert.doesNotMatch(
+      (await client.call(routes.listSchedules, { query: {} })).map((one) => one.schedule_name).join(),
+      /Demo/,
+    );
+  });
+
   it("nothing was loaded from elsewhere, and nothing violated the policy", () => visit.assertClean());
+});
+
+describe("removing the demo", () => {
+  let server: TestServer;
+  before(async () => {
+    server = await TestServer.start({ env: { MILLRACE_MAX_WORKERS: "6" } });
+  });
+  after(() => server.dispose());
+
+  it("leaves alone what is the team's own, however similar its name is", async () => {
+    const client = await server.client();
+    /** Starts a pipeline that rebuilds a dataset of the team. */
+    const own = async (name: string) => {
+      const { id } = await createJob(client, shell("exit 0"));
+      await client.call(routes.registerVersion, { body: { name, job_id: id } });
+      const datasets = [name];
+      const { pipeline } = await client.call(routes.triggerPipeline, { body: { datasets, review: true } });
+      return pipeline.name;
+    };
+    const names = ["demo.shopping.baskets", "eu-demo.shop.stock", "demo.shop.own"];
+    const pipelines = [];
+    for (const name of names) pipelines.push(await own(name));
+    await makeDemo(client);
+    await removeDemo(client);
+    const live = await client.call(routes.listPipelines, { query: { status: ["RUNNING", "PAUSED"], limit: 100 } });
+    assert.deepEqual(live.map(({ name }) => name).sort(), pipelines.sort());
+    const datasets = await client.call(routes.listDatasets, { query: {} });
+    assert.deepEqual(datasets.map(({ name }) => name).sort(), ["baskets", "own", "stock"]);
+  });
+
+  it("does not touch a dataset with a name of the demo that the demo did not make, and making it is refused", async () => {
+    const client = await server.client();
+    await client.call(routes.registerVersion, { body: { name: "demo.shop.orders" } });
+    await assert.rejects(makeDemo(client), /The team has a dataset demo\.shop\.orders of its own/);
+    await removeDemo(client);
+    const [kept] = await client.call(routes.listDatasets, { query: { prefix: "demo.shop.orders" } });
+    assert.equal(kept?.versions.length, 1);
+  });
 });

@@ -37,6 +37,7 @@ describe("the command line by itself", { concurrency: 2 }, () => {
         "backfill",
         "webhook",
         "notify",
+        "cluster",
         "credentials",
         "storage",
         "serve",

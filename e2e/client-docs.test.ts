@@ -18,6 +18,8 @@ const backfills = "runs a month of pipelines: e2e/cli-backfill.test.ts";
 /**
  * Commands that are not run, and why. All others are; remove an entry here when its command is removed from the docs.
  */
+const slurm = "needs a Slurm cluster: e2e/client-slurm.test.ts";
+const rayCluster = "needs a Ray cluster: packages/server/test/engine/engine-ray.test.ts";
 const notRun: Readonly<Record<string, string>> = {
   "npm test": "this test is a part of it",
   "millrace credentials set aws --own --prompt AWS_SECRET_ACCESS_KEY": "is typed: e2e/cli-credentials.test.ts",
@@ -43,8 +45,18 @@ const notRun: Readonly<Record<string, string>> = {
   "millrace backfill show 7": backfills,
   "millrace backfill retry 7": backfills,
   "millrace backfill cancel 7": backfills,
+  "ray get-auth-token --generate > ray-token": rayCluster,
+  "millrace cluster add ray --engine ray --max-workers 64 --for main --option address=http://ray-head:8265 --secret token=@ray-token":
+    rayCluster,
+  "millrace cluster test ray": rayCluster,
+  "millrace job run --cluster ray hello.py": rayCluster,
   "millrace notify set team@example.com --event schedule.failure schedule.overdue":
     "needs a mail server: e2e/cli-webhook.test.ts",
+  "srun sh -c 'hostname; python3 --version; id -u'": slurm,
+  "millrace cluster add hpc --engine slurm --max-workers 64 --for main --option partition=batch --option time=1-00:00:00":
+    slurm,
+  "millrace cluster test hpc": slurm,
+  "millrace job run hello.py --cluster hpc": slurm,
 };
 /** Commands that end with 1, as the page shows. */
 const failing = ["millrace job run broken.py"];

@@ -56,10 +56,11 @@ part check sh scripts/check.sh
 part runner run_tests scripts/*.test.ts
 part contract run_tests packages/contract/test/*.test.ts
 part web run_tests packages/web/test/*.test.ts
-# shellcheck disable=SC2046
-part server in_memory $(find packages/server/test -name "*.test.ts")
-long="" long_client=""
-[ "$MILLRACE_LONG_TESTS" = 1 ] && long=packages/storage/test/long/*.test.ts long_client=e2e/long/client-*.test.ts
+long="" long_client="" long_server=""
+[ "$MILLRACE_LONG_TESTS" = 1 ] && long=packages/storage/test/long/*.test.ts long_client=e2e/long/client-*.test.ts \
+  long_server=packages/server/test/long/*.test.ts
+# shellcheck disable=SC2046,SC2086
+part server in_memory $(find packages/server/test -name "*.test.ts" -not -path "*/long/*") $long_server
 # shellcheck disable=SC2046,SC2086
 part storage run_tests $(find packages/storage/test -name "*.test.ts" -not -path "*/long/*") $long
 part cli in_memory packages/cli/test/*.test.ts e2e/cli-*.test.ts

@@ -70,6 +70,7 @@ export const groups = {
   backfill: "Show, cancel and retry runs of pipelines for past dates",
   webhook: "Send events of jobs, pipelines and schedules to URLs",
   notify: "Send events of jobs, pipelines and schedules by e-mail",
+  cluster: "Add, change, test, drain and remove the clusters that jobs run on, as an administrator",
   credentials: "Manage sets of variables for jobs, such as the keys of a storage",
   storage: "List, read, copy and remove files, on this machine and in object stores",
 } as const;
@@ -94,6 +95,23 @@ const own = { kind: "switch", help: "Use your own set, for your jobs only, inste
 const dataset = {
   NAME: { help: "Short or full name of the dataset, optionally with @1.2.3 (default: the newest version)" },
 } as const;
+const cluster = { NAME: { help: "Name of the cluster" } } as const;
+const clusterSettings = {
+  "max-workers": { kind: "integer", value: "N", min: 1, max: 100_000, help: "Slots that jobs may occupy at a time" },
+  option: { kind: "texts", value: "KEY=VALUE", help: "Option of the engine; may be repeated" },
+  secret: { kind: "texts", value: "KEY=@FILE", help: "Secret of the engine, read from a file; may be repeated" },
+  for: { kind: "texts", value: "TEAM", help: "Team that may use the cluster; may be repeated; all: every team" },
+  "default-of": {
+    kind: "texts",
+    value: "TEAM",
+    help: "Team whose jobs run here if they name no cluster; may be repeated; none: no team",
+  },
+  default: { kind: "switch", help: "Run the jobs of all teams here if they name no cluster" },
+  "share-unisolated": {
+    kind: "switch",
+    help: "Let several teams use the cluster although its engine does not isolate their jobs",
+  },
+} as const satisfies Record<string, Flag>;
 const includeRemoved = { kind: "switch", help: "Include removed versions" } as const;
 const jobId = { ID: { help: "Job id, or its beginning or end (6 characters or more)" } } as const;
 
@@ -1285,6 +1303,57 @@ export const commands = {
     summary: "Stop sending e-mails to an address",
     arguments: { ADDRESS: { help: "E-mail address" } },
     flags: { ...connection },
+  },
+  "cluster add": {
+    summary: "Add a cluster: Slurm, Ray or Kubernetes",
+    details:
+      "Jobs of the cluster run on machines that Millrace does not manage; docs/engines.md has a page for each engine.\n" +
+      "A secret is read from a file, because other users of this machine can see a command line.",
+    arguments: { NAME: { help: "Name of the new cluster: lower-case letters, digits, hyphens, underscores" } },
+    flags: {
+      engine: { kind: "text", value: "KIND", help: "slurm, ray or kubernetes" },
+      ...clusterSettings,
+      url,
+      json,
+    },
+    examples: ["millrace cluster add hpc --engine slurm --max-workers 64 --option partition=main --for research"],
+  },
+  "cluster ls": { summary: "List all clusters with their status", arguments: {}, flags: { url, json } },
+  "cluster show": { summary: "Show a cluster with its options", arguments: cluster, flags: { url, json } },
+  "cluster set": {
+    summary: "Change a cluster: its state, slots, teams, options and secrets",
+    arguments: cluster,
+    flags: {
+      state: {
+        kind: "text",
+        value: "STATE",
+        help: "active; paused: jobs wait; draining: no new jobs are accepted either",
+        complete: ["active", "paused", "draining"],
+      },
+      ...clusterSettings,
+      url,
+      json,
+    },
+    examples: ["millrace cluster set hpc --state paused", "millrace cluster set hpc --option time=2:00:00"],
+  },
+  "cluster drain": {
+    summary: "Accept and start no more jobs on a cluster; running jobs go on",
+    arguments: cluster,
+    flags: { url },
+  },
+  "cluster test": {
+    summary: "Run a job that does nothing on a cluster, and tell step by step what works",
+    arguments: cluster,
+    flags: {
+      seconds: { kind: "integer", value: "N", min: 1, max: 300, help: "How long it may take (default: 60)" },
+      url,
+      json,
+    },
+  },
+  "cluster remove": {
+    summary: "Remove a cluster on which no job runs or waits; jobs that ran on it stay",
+    arguments: cluster,
+    flags: { yes: yesOnTerminal, url },
   },
   "credentials ls": {
     summary: "List the credentials that your jobs may use, without secret values",

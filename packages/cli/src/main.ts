@@ -24,6 +24,7 @@ const modules = {
   backfill: () => import("./commands/backfill.ts"),
   webhook: () => import("./commands/webhook.ts"),
   notify: () => import("./commands/notify.ts"),
+  cluster: () => import("./commands/cluster.ts"),
   credentials: () => import("./commands/credentials.ts"),
   storage: () => import("./commands/storage.ts"),
   backup: () => import("./commands/backup.ts"),

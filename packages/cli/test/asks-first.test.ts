@@ -21,6 +21,7 @@ const takesNothing = [
   ...["task ls", "task show", "task pause", "task resume", "task update", "upcoming"],
   ...["pipeline backfill", "backfill ls", "backfill show", "backfill retry"],
   ...["schedule create", "schedule update", "schedule ls", "schedule show"],
+  ...["cluster add", "cluster ls", "cluster show", "cluster set", "cluster drain", "cluster test"],
   ...["credentials ls", "credentials default"],
   ...["webhook create", "webhook ls", "webhook show", "webhook test", "webhook update", "webhook deliveries"],
   ...["webhook redeliver", "notify set", "notify ls", "notify test"],

@@ -45,7 +45,7 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _millrace; printf '%s\\n' "\${COMPREP
   }
 
   it("a command", () => {
-    assert.deepEqual(offered("c"), ["completion", "credentials"]);
+    assert.deepEqual(offered("c"), ["cluster", "completion", "credentials"]);
     assert.deepEqual(offered("job", "r"), ["rerun", "run"]);
   });
   it("a flag of this command", () => {

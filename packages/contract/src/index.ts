@@ -15,6 +15,7 @@ import * as jobs from "./jobs.ts";
 import * as lineage from "./lineage.ts";
 import * as live from "./live.ts";
 import * as logs from "./logs.ts";
+import * as managedClusters from "./managed-clusters.ts";
 import * as memberships from "./memberships.ts";
 import * as notifications from "./notifications.ts";
 import * as pipelines from "./pipelines.ts";
@@ -89,6 +90,12 @@ export const routes = {
   followLogs: logs.followLogs,
   uploadFile: files.uploadFile,
   listClusters: clusters.listClusters,
+  listManagedClusters: managedClusters.listManagedClusters,
+  createCluster: managedClusters.createCluster,
+  getManagedCluster: managedClusters.getManagedCluster,
+  updateCluster: managedClusters.updateCluster,
+  deleteCluster: managedClusters.deleteCluster,
+  testCluster: managedClusters.testCluster,
   listCredentials: credentials.listCredentials,
   setTeamCredentials: credentials.setTeamCredentials,
   setOwnCredentials: credentials.setOwnCredentials,
@@ -186,8 +193,17 @@ export {
   type CreateBackfillInput,
 } from "./backfills.ts";
 export { type Client, createClient, type PlainRequest, requestOf } from "./client.ts";
+export { defaultOptions, type EngineKindName, engineKindNames, engineKinds } from "./clusters/engine-kinds.ts";
+export { RayOptions, RaySecrets } from "./clusters/ray-options.ts";
 export { SlurmOptions } from "./clusters/slurm-options.ts";
-export { type Cluster, clusterLimits, isolationLevels } from "./clusters.ts";
+export {
+  type Cluster,
+  type ClusterIsolation,
+  type ClusterState,
+  clusterLimits,
+  clusterStates,
+  isolationLevels,
+} from "./clusters.ts";
 export { type Credentials, type CredentialsInput, credentialLimits } from "./credentials.ts";
 export type { DatasetCopy } from "./dataset-copies.ts";
 export { type Cell, type DatasetRows, rowLimits } from "./dataset-rows.ts";
@@ -236,6 +252,7 @@ export {
   type LogPiece,
   logSearchKinds,
 } from "./logs.ts";
+export { type ClusterTest, type ManagedCluster, managedClusterLimits } from "./managed-clusters.ts";
 export { type Member, mostMembers } from "./memberships.ts";
 export { readNotices } from "./notices.ts";
 export type { Notification, SetNotificationInput } from "./notifications.ts";

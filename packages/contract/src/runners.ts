@@ -83,6 +83,7 @@ export const runnerBeat = defineRoute({
     steps: BegunSteps,
     age: Type.Number({ minimum: 0, description: "seconds since the runner began" }),
     orders: Orders,
+    wait: Type.Optional(Type.Boolean({ description: "false: answer at once; default true" })),
   }),
   response: Orders,
   errors,

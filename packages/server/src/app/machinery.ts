@@ -1,6 +1,7 @@
 /** Starts the parts that jobs need: the engines, the warehouses of the teams and the blob storage. */
 import type { Blobs } from "../blobs/blobs.ts";
 import { prepareLocalCluster } from "../domain/lifecycle/first-start.ts";
+import { keptLogs } from "../engines/kept-logs.ts";
 import type { LocalEngine } from "../engines/local/local-engine.ts";
 import type { OpenEngine } from "../engines/registry.ts";
 import { Runners } from "../engines/runners/runners.ts";
@@ -11,10 +12,13 @@ import type { LogArchive } from "../job-logs/log-archive.ts";
 import type { DataFolder } from "../machine/data-folder.ts";
 import { Disk } from "../machine/disk.ts";
 import { readFaults } from "../machine/faults.ts";
+import type { ClusterRow } from "../store/queries/jobs/clusters.ts";
 import { Signals } from "../turns/signals.ts";
 import { Warehouses } from "../warehouses/warehouses.ts";
 import { claimedBlobs, logArchive } from "./blob-parts.ts";
-import { allEngines, Hints, localEngine } from "./engines.ts";
+import { ClusterEngines } from "./cluster-engines.ts";
+import { engineOpeners } from "./engine-kinds.ts";
+import { engineRegistry, Hints, localEngine } from "./engines.ts";
 import { opened, type Part, type StartedParts } from "./part.ts";
 import type { PreparedStore } from "./prepared-store.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -27,6 +31,9 @@ export interface Machinery {
   readonly archive: LogArchive | undefined;
   readonly hints: Hints;
   readonly runners: Runners;
+  readonly clusters: ClusterEngines;
+  /** The cluster of the server's own machine. */
+  readonly local: ClusterRow;
 }
 
 export async function startMachinery(
@@ -46,21 +53,33 @@ export async function startMachinery(
     use: (team) => warehouses.use(team),
     remember: (team, python) => warehouses.remember(team, python),
   };
-  const engine = await parts.start(localEngine(config, { folder, log, faults, hints, warehouses: places }));
+  const { onChange } = hints.everywhere;
+  const engine = await parts.start(localEngine(config, { folder, log, faults, onChange, warehouses: places }));
   const blobs = await claimedBlobs(folder, config, serverId);
   const archive = logArchive(folder, blobs, faults);
   const warehouses: Warehouses = await parts.start(teamWarehouses(folder, engine));
-  // A runner's call names the attempt but not its engine, so every engine with runners is told.
-  const runners = new Runners(folder.jobs, (key, what) => {
-    for (const kind of Object.keys(others)) hints.of(kind).onChange(key, what);
-  });
-  const opening = { runners, jobsDir: folder.jobs, url };
-  const engines = await parts.start(allEngines({ local: engine, others, surroundings: opening, hints, log }));
+  const engines = engineRegistry(log, keptLogs(folder.jobs));
+  const local = await prepareLocalCluster(store, config.jobs.maxWorkers, engine.capabilities.isolation);
+  engines.add(local.id, engine);
+  // A runner's call names the attempt but not its cluster.
+  const runners = new Runners(folder.jobs, onChange);
+  const clusters = await parts.start(
+    clusterEngines({
+      ...{ store, keys, log, engines },
+      kinds: { ...engineOpeners, ...others },
+      surroundings: (cluster) => ({ runners, jobsDir: folder.jobs, url, ...hints.of(cluster) }),
+    }),
+  );
   const measures = new WarehouseMeasures({ store, engines, warehouses, serverId, quotas: config.quotas });
-  await prepareLocalCluster(store, config.jobs.maxWorkers, engine.capabilities.isolation);
   const execution = { store, keys, serverId, engines, signals, clock, log, faults, metrics, disk };
-  return { execution, warehouses, measures, blobs, archive, hints, runners };
+  return { execution, warehouses, measures, blobs, archive, hints, runners, clusters, local };
 }
+
+const clusterEngines = (options: ConstructorParameters<typeof ClusterEngines>[0]): Part<ClusterEngines> =>
+  opened(
+    async () => new ClusterEngines(options),
+    (clusters) => clusters.stop(),
+  );
 
 const teamWarehouses = (folder: DataFolder, engine: LocalEngine): Part<Warehouses> =>
   opened(

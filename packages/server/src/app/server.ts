@@ -11,6 +11,7 @@ import type { Store } from "../store/drivers/store.ts";
 import { timedStore } from "../store/drivers/timed-store.ts";
 import { Changes } from "../turns/changes.ts";
 import { closedBlobs } from "./blob-parts.ts";
+import { clusterLoops } from "./cluster-loops.ts";
 import { exportRules } from "./export-rules.ts";
 import { httpContext } from "./http-context.ts";
 import { admission, httpServer } from "./http-server.ts";
@@ -107,6 +108,8 @@ async function startServing(
   };
   const server = await parts.start(httpServer(httpContext(wiring)));
   await url.listensAt(server.address, folder.serverUrl);
+  const { jobs, quotas } = config;
+  await machinery.clusters.begin(clusterLoops({ machinery, jobs, quotas, publicUrl: url.read }));
   await parts.start(runningLoops(allLoops(wiring), log));
   await parts.start(closedBlobs(machinery.blobs));
   await parts.start(admission(readiness, server));

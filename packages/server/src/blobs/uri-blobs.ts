@@ -120,6 +120,7 @@ export class UriBlobs implements Blobs {
     const file = await this.#patience
       .answer((options) => this.#storage.open(checkName(name), { ...how, ...options }))
       .catch(this.#explain(name));
+    if (file.size === 0) await this.#requireOwner();
     const read = (offset: number, length: number) =>
       this.#patience.answer((options) => file.read(offset, length, options)).catch(this.#explain(name));
     return {
@@ -245,6 +246,18 @@ export class UriBlobs implements Blobs {
     }
   }
 
+  /**
+   * Throws if the blob with the id of the storage's owner is empty, too: then something else than the storage answers,
+   * and an empty blob is no empty file.
+   */
+  async #requireOwner(): Promise<void> {
+    if (!(await exists(this.#mark))) return;
+    const { size } = await this.#patience
+      .answer((options) => this.#storage.stat(ownerName, options))
+      .catch(this.#explain(ownerName));
+    if (size === 0) throw new BlobsUnavailable(new Error(emptyOwner));
+  }
+
   async copies(): Promise<Copy[]> {
     const names = (await readdir(this.#copies).catch(() => [])).filter((name) => !name.endsWith(draftEnd));
     const found = await Promise.all(names.map((name) => lstat(join(this.#copies, name)).catch(() => undefined)));
@@ -298,6 +311,8 @@ function rethrow(error: unknown): never {
 }
 
 const noOwner = `the object ${ownerName}, which this server wrote, is missing. The URI may lead to another bucket, or the bucket is not mounted`;
+
+const emptyOwner = `the object ${ownerName}, which this server wrote, is empty. Something else than the storage may answer at this URI`;
 
 const exists = (path: string) =>
   access(path).then(

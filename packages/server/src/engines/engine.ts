@@ -3,7 +3,7 @@
  * of retries, priorities and dependencies. Methods that only some engines have are optional; callers must work without
  * them.
  */
-import type { isolationLevels, QueryType, Step, UsageSample } from "@millrace/contract";
+import type { ClusterIsolation, isolationLevels, QueryType, Step, UsageSample } from "@millrace/contract";
 import type { DatasetAccess } from "../datachain/dataset-access.ts";
 
 export type IsolationLevel = (typeof isolationLevels)[number];
@@ -152,12 +152,14 @@ export interface EnvironmentKeeper {
 }
 
 export interface Engine {
-  readonly capabilities: { readonly isolation: IsolationLevel };
+  readonly capabilities: { readonly isolation: ClusterIsolation };
   /**
    * A value that the engine chooses. It is stored with every attempt before its submission and passed back as
    * `Attempt.epoch`. The local engine uses the boot id of its machine.
    */
   readonly epoch?: string;
+  /** The most attempts that the engine should have at a time, whatever their slots; absent if only slots limit them. */
+  readonly inFlight?: number;
   /**
    * Submits an attempt. Returns a handle to store, or null if the key is enough to find the attempt. Repeating the call
    * with the same key is safe. Throws CannotStart if no retry would help, and EngineUnreachable if it is unknown

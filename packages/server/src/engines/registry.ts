@@ -1,22 +1,17 @@
-/** Holds the engines of a server. It finds the engine of a cluster and tracks which engines cannot be reached. */
+/** Holds the engines of a server, by cluster, and tracks which of them cannot be reached. */
 import { type Engine, EngineUnreachable, type LogSource } from "./engine.ts";
 import type { Runners } from "./runners/runners.ts";
 
 /** Kind of the engine that runs jobs on the server's own machine. */
 export const localKind = "local";
 
-/** A cluster, or an attempt that runs on a cluster. `engine` is the kind of the cluster's engine. */
-export interface OnCluster {
-  readonly engine: string;
-}
-
 /**
- * Callbacks for an engine that becomes unreachable (`onPause`) or reachable again (`onResume`). Each is called once per
+ * Callbacks for a cluster that becomes unreachable (`onPause`) or reachable again (`onResume`). Each is called once per
  * change.
  */
 export interface ReachEvents {
-  onPause(kind: string, error: EngineUnreachable): void;
-  onResume(kind: string): void;
+  onPause(cluster: number, error: EngineUnreachable): void;
+  onResume(cluster: number): void;
 }
 
 /**
@@ -35,58 +30,72 @@ export interface EngineSurroundings extends EngineEvents {
   readonly url: () => string;
 }
 
-/** Opens an engine other than the local one. */
-export type OpenEngine = (surroundings: EngineSurroundings) => Promise<Engine>;
+/** What an engine gets of its cluster. The contract's schema has checked the options. */
+export interface EngineSettings {
+  readonly options: object;
+  readonly secrets: Readonly<Record<string, string>>;
+}
+
+/** Opens an engine other than the local one. Must not wait for the cluster, which may be away for hours. */
+export type OpenEngine = (given: EngineSurroundings & EngineSettings) => Promise<Engine>;
 
 const silent: ReachEvents = { onPause: () => {}, onResume: () => {} };
 
+/** The part of an engine that works without the engine: the logs of ended attempts. */
+export type KeptLogs = Pick<Engine, "openLog" | "logBytes" | "forget">;
+
 export class Engines {
-  readonly #engines: ReadonlyMap<string, Engine>;
+  readonly #engines: Map<number, Engine>;
   readonly #events: ReachEvents;
-  readonly #paused = new Set<string>();
+  readonly #absent: Engine;
+  /** Why each cluster that cannot be reached cannot. */
+  readonly #unreachable = new Map<number, string>();
 
-  constructor(engines: Readonly<Record<string, Engine>>, events: ReachEvents = silent) {
-    this.#engines = new Map(Object.entries(engines));
+  /** `kept` gives access to the logs of clusters that have no engine now. */
+  constructor(engines: Iterable<readonly [number, Engine]> = [], events: ReachEvents = silent, kept: KeptLogs = {}) {
+    this.#engines = new Map(engines);
     this.#events = events;
-  }
-
-  kinds(): string[] {
-    return [...this.#engines.keys()];
+    this.#absent = { ...absentEngine, ...kept };
   }
 
   all(): Engine[] {
     return [...this.#engines.values()];
   }
 
-  /**
-   * Returns the engine of a cluster. If the server has no engine of that kind, returns an engine whose methods throw
-   * EngineUnreachable.
-   */
-  of({ engine: kind }: OnCluster): Engine {
-    return this.#engines.get(kind) ?? absentEngine(kind);
+  add(cluster: number, engine: Engine): void {
+    this.#engines.set(cluster, engine);
   }
 
-  /** Whether the engine of a cluster cannot be reached. If so, no jobs are claimed for the cluster. */
-  isPaused({ engine: kind }: OnCluster): boolean {
-    return this.#paused.has(kind) || !this.#engines.has(kind);
+  remove(cluster: number): void {
+    this.#engines.delete(cluster);
+    this.#unreachable.delete(cluster);
   }
 
-  /** Calls the engine of a cluster. If the engine is unreachable, the cluster is paused until a later call succeeds. */
-  async ask<T>(cluster: OnCluster, question: (engine: Engine) => Promise<T>): Promise<T> {
+  /** Returns the engine of a cluster. If there is none, returns an engine that cannot be reached. */
+  of(cluster: number): Engine {
+    return this.#engines.get(cluster) ?? this.#absent;
+  }
+
+  /** Returns why a cluster cannot be reached; undefined if it can. No jobs are claimed for an unreachable cluster. */
+  whyUnreachable(cluster: number): string | undefined {
+    return this.#unreachable.get(cluster) ?? (this.#engines.has(cluster) ? undefined : notOpen);
+  }
+
+  /** Calls the engine of a cluster. If it cannot be reached, the cluster is paused until a later call succeeds. */
+  async ask<T>(cluster: number, question: (engine: Engine) => Promise<T>): Promise<T> {
     try {
       const answer = await question(this.of(cluster));
-      if (this.#paused.delete(cluster.engine)) this.#events.onResume(cluster.engine);
+      if (this.#unreachable.delete(cluster)) this.#events.onResume(cluster);
       return answer;
     } catch (error) {
-      if (error instanceof EngineUnreachable) this.#pause(cluster.engine, error);
+      if (error instanceof EngineUnreachable) this.#pause(cluster, error);
       throw error;
     }
   }
 
-  #pause(kind: string, error: EngineUnreachable): void {
-    if (this.#paused.has(kind)) return;
-    this.#paused.add(kind);
-    this.#events.onPause(kind, error);
+  #pause(cluster: number, error: EngineUnreachable): void {
+    if (!this.#unreachable.has(cluster)) this.#events.onPause(cluster, error);
+    this.#unreachable.set(cluster, error.message);
   }
 }
 
@@ -96,19 +105,20 @@ export const openLog = async (engine: Engine, key: string): Promise<LogSource> =
 
 export const emptyLog: LogSource = { size: async () => 0, read: async () => Buffer.alloc(0), close: async () => {} };
 
-function absentEngine(kind: string): Engine {
-  const refuse = async () => {
-    throw new EngineUnreachable(`This server has no engine of the kind "${kind}".`);
-  };
-  return {
-    capabilities: { isolation: "none" },
-    submit: refuse,
-    observe: refuse,
-    withdraw: refuse,
-    cancel: refuse,
-    end: refuse,
-    find: async () => [],
-    cleanup: refuse,
-    close: async () => {},
-  };
-}
+const notOpen = "This server has no engine for the cluster.";
+
+const refuse = async () => {
+  throw new EngineUnreachable(notOpen);
+};
+
+const absentEngine: Engine = {
+  capabilities: { isolation: "none" },
+  submit: refuse,
+  observe: refuse,
+  withdraw: refuse,
+  cancel: refuse,
+  end: refuse,
+  find: async () => [],
+  cleanup: refuse,
+  close: async () => {},
+};

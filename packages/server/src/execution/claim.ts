@@ -9,8 +9,9 @@ import { rulesOf } from "../domain/lifecycle/retries.ts";
 import { absentCreator } from "../domain/pipelines/pipeline-sources.ts";
 import { decryptJobSecrets, encryptJobSecrets } from "../domain/secrets/encryption.ts";
 import { iso } from "../domain/time/clock.ts";
+import { localKind } from "../engines/registry.ts";
 import type { Db } from "../store/drivers/store.ts";
-import { busySlots, openAttempt } from "../store/queries/jobs/attempts.ts";
+import { busySlots, countOpen, openAttempt } from "../store/queries/jobs/attempts.ts";
 import type { ClusterRow } from "../store/queries/jobs/clusters.ts";
 import { waitForFiles } from "../store/queries/jobs/file-waits.ts";
 import { moveJob } from "../store/queries/jobs/job-moves.ts";
@@ -62,6 +63,7 @@ export interface Claims {
  */
 export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterRow): Promise<Claims> {
   let free = cluster.max_workers - (await busySlots(db, cluster.id));
+  let places = await freePlaces(db, context, cluster);
   const room = await roomToRun(db, context.quotas);
   const claimed: Claimed[] = [];
   const refused: RefusedJob[] = [];
@@ -73,7 +75,7 @@ export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterR
       ? await headOfQueue(db, cluster.id, reach)
       : await headOfQueueWithout(db, cluster.id, reach, room.full);
   for (const waiting of head) {
-    if (free <= 0) break;
+    if (free <= 0 || places <= 0) break;
     if (waiting.slots > cluster.max_workers) {
       refused.push({ id: waiting.job_id, why: tooWide(cluster, waiting) });
       continue;
@@ -97,9 +99,16 @@ export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterR
     }
     claimed.push(job);
     free -= waiting.slots;
+    places -= 1;
   }
   if (claimed.length > 0 && passed.length > 0) await countPassedOver(db, passed);
   return { claimed, refused, lacksFiles };
+}
+
+/** Returns how many more attempts the engine of a cluster takes, whatever their slots. */
+async function freePlaces(db: Db, { engines }: ClaimContext, cluster: ClusterRow): Promise<number> {
+  const { inFlight } = engines.of(cluster.id);
+  return inFlight === undefined ? Number.POSITIVE_INFINITY : inFlight - (await countOpen(db, cluster.id));
 }
 
 /**
@@ -146,10 +155,12 @@ async function claimJob(
   if (credentials instanceof CredentialsUnavailable) return refuse(credentials.message);
   const secrets = await encryptSecrets(db, context, id, [...secretsBefore(context, job), ...credentials.secrets]);
   const changes = { attempt: job.attempt + 1, started_at: now, secrets };
+  // Another cluster may have a queue of its own, in which the job waits before anything of it runs.
+  const to = cluster.engine === localKind ? "INIT" : "PROVISIONING";
   const moved = await moveJob(db, {
     id,
     from: jobStates.waiting,
-    to: "INIT",
+    to,
     fence: job.attempt,
     changes,
   });
@@ -161,12 +172,12 @@ async function claimJob(
     cluster_id: job.cluster_id,
     slots,
     server_id: context.serverId,
-    boot_id: context.engines.of(cluster).epoch ?? "",
+    boot_id: context.engines.of(cluster.id).epoch ?? "",
     created_at: now,
     signalled_at: null,
     timeout: (await rulesOf(db, job)).timeout || null,
   });
-  return { job: { ...job, ...changes, status: "INIT" }, credentials };
+  return { job: { ...job, ...changes, status: to }, credentials };
 }
 
 /**

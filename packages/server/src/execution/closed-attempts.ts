@@ -4,7 +4,7 @@
  * although the transaction was committed.
  */
 import { attemptKey } from "../engines/engine.ts";
-import type { Engines, OnCluster } from "../engines/registry.ts";
+import type { Engines } from "../engines/registry.ts";
 import type { LogArchive } from "../job-logs/log-archive.ts";
 import type { OpenAttempt } from "../store/queries/jobs/attempts.ts";
 import { attemptOf } from "./attempt-of.ts";
@@ -14,16 +14,16 @@ type ClosedContext = EndContext & { readonly engines: Engines; readonly archive?
 
 export class ClosedAttempts {
   readonly #context: ClosedContext;
-  readonly #on: OnCluster;
+  readonly #cluster: number;
   /** Attempts that were open at the last check and have not been cleaned up since, by key. */
   readonly #seen = new Map<string, OpenAttempt>();
   /** Keys of attempts whose result is being written; the database has not confirmed the write yet. */
   readonly #ending = new Set<string>();
 
-  /** `kind` is the kind of engine whose attempts are handled here. */
-  constructor(context: ClosedContext, kind: string) {
+  /** `cluster` is the id of the cluster whose attempts are handled here. */
+  constructor(context: ClosedContext, cluster: number) {
     this.#context = context;
-    this.#on = { engine: kind };
+    this.#cluster = cluster;
   }
 
   /**
@@ -54,7 +54,7 @@ export class ClosedAttempts {
     this.#ending.delete(key);
     this.#context.archive?.add(key);
     this.#context.engines
-      .of(this.#on)
+      .of(this.#cluster)
       .cleanup(key)
       .catch((error) =>
         this.#context.log.warn({ err: error, attempt: key }, "could not clean up the attempt's folder"),
@@ -67,7 +67,7 @@ export class ClosedAttempts {
    */
   async #isOver(key: string, row: OpenAttempt): Promise<boolean> {
     try {
-      const seen = await this.#context.engines.of(this.#on).observe([attemptOf(row)]);
+      const seen = await this.#context.engines.of(this.#cluster).observe([attemptOf(row)]);
       const { state } = seen.get(key) ?? { state: "UNKNOWN" };
       return state !== "RUNNING" && state !== "UNKNOWN";
     } catch (error) {

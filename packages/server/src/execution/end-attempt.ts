@@ -195,7 +195,7 @@ export async function requeueAttempt(context: EndContext, { id, attempt: fence }
     await lockPipelinesOf(db, [id]);
     if (!(await closeAttempt(db, id, fence))) return;
     // Try the move without reading the state first: a cancellation could come between the two.
-    if (await moveJob(db, { id, from: ["INIT"], to: "QUEUED", fence, changes: { started_at: null } })) {
+    if (await moveJob(db, { id, from: ["PROVISIONING", "INIT"], to: "QUEUED", fence, changes: { started_at: null } })) {
       const job = await getJob(db, id);
       if (job) await enqueue(db, queueRow(job));
       return;

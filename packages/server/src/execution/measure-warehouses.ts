@@ -39,7 +39,7 @@ async function measureWarehouse(context: MeasureContext, teamId: number): Promis
     (found, one) => (found && found.store_bytes > one.store_bytes ? found : one),
     undefined,
   );
-  if (most) await engines.of(most).end(attemptOf(most), overDatasets(quota));
+  if (most) await engines.of(most.cluster_id).end(attemptOf(most), overDatasets(quota));
 }
 
 const workingWith = async (db: Store["db"], serverId: string, teamId: number) =>

@@ -25,7 +25,7 @@ export async function startJob(context: BundleContext, cluster: ClusterRow, clai
   let handle: string | null;
   try {
     const bundle = await bundleOf(context, claimed, key);
-    handle = await engines.ask(cluster, (engine) => engine.submit(bundle));
+    handle = await engines.ask(cluster.id, (engine) => engine.submit(bundle));
   } catch (error) {
     if (error instanceof CannotStart) await failAttempt(context, job, error.message, true);
     // The job may have arrived. The engine says whether it did once it can be reached again.
@@ -40,7 +40,7 @@ export async function startJob(context: BundleContext, cluster: ClusterRow, clai
 
 async function takeBack(context: BundleContext, cluster: ClusterRow, job: JobRow, error: Error): Promise<void> {
   const { engines, log } = context;
-  const engine = engines.of(cluster);
+  const engine = engines.of(cluster.id);
   const attempt: Attempt = { key: attemptKey(job.id, job.attempt), handle: null, epoch: engine.epoch ?? "" };
   log[isPassing(error) || error instanceof FilesNotHere ? "debug" : "error"](
     { err: error, job: job.id },

@@ -103,7 +103,7 @@ async function openAttempt(context: JobLogContext, job: JobSecretsRow, ended: bo
 async function openSource({ store, engines, archive }: JobLogContext, job: JobSecretsRow) {
   const { id, attempt } = job;
   const key = attemptKey(id, attempt);
-  const live = await openLog(engines.of(job), key);
+  const live = await openLog(engines.of(job.cluster_id), key);
   const isOver = async () => attempt > 0 && !(await isOpenAttempt(store.db, id, attempt));
   return archive?.open(key, live, isOver) ?? live;
 }

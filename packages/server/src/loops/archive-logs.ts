@@ -6,7 +6,7 @@
 import type { Logger } from "pino";
 import type { Clock } from "../domain/time/clock.ts";
 import { attemptKey } from "../engines/engine.ts";
-import { type Engines, localKind } from "../engines/registry.ts";
+import type { Engines } from "../engines/registry.ts";
 import type { LogArchive } from "../job-logs/log-archive.ts";
 import { isPassing } from "../machine/passing.ts";
 import type { Store } from "../store/drivers/store.ts";
@@ -63,7 +63,7 @@ export function archiveLogs(given: ArchiveContext): Loop {
  * attempts second. So an attempt that starts in between is not taken for an ended one.
  */
 async function closedAttempts({ store, engines, serverId }: ArchiveContext): Promise<string[]> {
-  const keys = await engines.of({ engine: localKind }).find();
+  const keys = (await Promise.all(engines.all().map((engine) => engine.find()))).flat();
   const open = new Set((await openAttempts(store.db, serverId)).map((a) => attemptKey(a.job_id, a.attempt)));
   return keys.filter((key) => !open.has(key));
 }

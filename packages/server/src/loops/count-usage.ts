@@ -69,9 +69,9 @@ function unknownWhileAway(error: unknown): undefined {
  */
 async function sizeOfLogs(
   { engines, archive }: CountContext,
-  job: { id: string; attempt: number; engine: string },
+  job: { id: string; attempt: number; cluster_id: number },
 ): Promise<number> {
-  const engine = engines.of(job);
+  const engine = engines.of(job.cluster_id);
   let bytes = 0;
   for (let number = 1; number <= job.attempt; number++) {
     const key = attemptKey(job.id, number);

@@ -1,7 +1,6 @@
 /** Starts jobs: claims them from the queue in order, as long as slots are free, and submits them to the engine. */
 
 import { attemptKey } from "../engines/engine.ts";
-import { localKind } from "../engines/registry.ts";
 import type { BundleContext } from "../execution/bundle.ts";
 import {
   type ClaimContext,
@@ -12,33 +11,32 @@ import {
   type RefusedJob,
 } from "../execution/claim.ts";
 import { startJob } from "../execution/start.ts";
-import { activeClusters, type ClusterRow } from "../store/queries/jobs/clusters.ts";
+import { type ClusterRow, getCluster } from "../store/queries/jobs/clusters.ts";
 import { moveFreeJobs } from "../store/queries/jobs/job-moves.ts";
 import type { JobRow } from "../store/queries/jobs/jobs.ts";
 import { headOfQueue, waitingSince } from "../store/queries/jobs/queue.ts";
-import { type Loop, loopName } from "./loop.ts";
+import type { Loop } from "./loop.ts";
+import { type LoopCluster, loopName } from "./loop-of-cluster.ts";
 
 export type DispatchContext = ClaimContext & BundleContext;
 
-/**
- * Returns the loop for the clusters of one kind of engine. Each kind has its own loop, so that a slow engine delays no
- * other.
- */
-export function dispatchJobs(context: DispatchContext, kind = localKind): Loop {
+/** Returns the loop for the jobs of one cluster. Each cluster has its own, so that a slow one delays no other. */
+export function dispatchJobs(context: DispatchContext, { id, ...named }: LoopCluster): Loop {
   const announce = waitingAnnouncer(context);
   const hasRoom = diskWatcher(context);
+  const mayStart = async ({ state }: ClusterRow) =>
+    state === "ACTIVE" && context.engines.whyUnreachable(id) === undefined && (await hasRoom());
   return {
-    name: loopName("dispatch-jobs", kind),
+    name: loopName("dispatch-jobs", { id, ...named }),
     signal: context.signals.dispatch,
     interval: 250,
     async runOnce() {
-      const clusters = (await activeClusters(context.store.db)).filter(({ engine }) => engine === kind);
-      for (const cluster of clusters) {
-        while ((await hasRoom()) && !context.engines.isPaused(cluster) && (await dispatchCluster(context, cluster))) {
-          // Continues while jobs were started or passed over: the queue may be longer than one batch.
-        }
-        await announce(cluster);
+      const cluster = await getCluster(context.store.db, id);
+      if (!cluster) return;
+      while ((await mayStart(cluster)) && (await dispatchCluster(context, cluster))) {
+        // Continues while jobs were started or passed over: the queue may be longer than one batch.
       }
+      await announce(cluster);
     },
   };
 }

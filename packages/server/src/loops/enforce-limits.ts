@@ -27,7 +27,7 @@ export function enforceLimits(context: LimitsContext): Loop {
           .catch((error) => log.warn({ err: error, team }, "could not measure the size of the team's warehouse"));
       await Promise.all(
         open.map(async (attempt) => {
-          const engine = engines.of(attempt);
+          const engine = engines.of(attempt.cluster_id);
           const { key } = attemptOf(attempt);
           await engine
             .watch?.(key, attempt.store_bytes)

@@ -6,7 +6,6 @@ import { readSpec } from "../domain/lifecycle/job-documents.ts";
 import { overTime } from "../domain/lifecycle/retries.ts";
 import { iso } from "../domain/time/clock.ts";
 import { type Engine, EngineUnreachable, type Observation } from "../engines/engine.ts";
-import { localKind, type OnCluster } from "../engines/registry.ts";
 import { attemptOf } from "../execution/attempt-of.ts";
 import { ClosedAttempts } from "../execution/closed-attempts.ts";
 import { type CollectContext, collectDatasets, withoutDatasets } from "../execution/collect-datasets.ts";
@@ -22,7 +21,8 @@ import { isUnavailable } from "../store/drivers/unavailable.ts";
 import { markSignalled, type OpenAttempt, openAttempts } from "../store/queries/jobs/attempts.ts";
 import { moveJob } from "../store/queries/jobs/job-moves.ts";
 import { getJob, setSteps } from "../store/queries/jobs/jobs.ts";
-import { type Loop, loopName } from "./loop.ts";
+import type { Loop } from "./loop.ts";
+import { type LoopCluster, loopName } from "./loop-of-cluster.ts";
 
 export interface FollowContext extends CollectContext {
   /** Seconds between SIGTERM and SIGKILL. */
@@ -42,25 +42,20 @@ const fullPassEvery = 1000;
 interface Observing extends FollowContext {
   readonly closed: ClosedAttempts;
   readonly grace: Grace;
-  /** Kind of the engine that runs these attempts. */
-  readonly on: OnCluster;
+  readonly cluster: LoopCluster;
   readonly engine: Engine;
 }
 
-/**
- * Returns the loop for the attempts of one kind of engine. Each kind has its own loop, so that a slow engine delays no
- * other.
- */
-export function followAttempts(given: FollowContext, kind = localKind): Loop {
+/** Returns the loop for the attempts of one cluster. Each cluster has its own, so that a slow one delays no other. */
+export function followAttempts(given: FollowContext, cluster: LoopCluster): Loop {
   const grace = new Grace(given.clock, given.cancelGrace);
-  const on = { engine: kind };
-  const closed = new ClosedAttempts(given, kind);
-  const context: Observing = { ...given, closed, grace, on, engine: given.engines.of(on) };
+  const closed = new ClosedAttempts(given, cluster.id);
+  const context: Observing = { ...given, closed, grace, cluster, engine: given.engines.of(cluster.id) };
   context.signals.endsUnseen++;
   let hasLooked = false;
   let lastFullPass = Number.NEGATIVE_INFINITY;
   return {
-    name: loopName("follow-attempts", kind),
+    name: loopName("follow-attempts", cluster),
     signal: context.signals.observe,
     interval: 250,
     async runOnce() {
@@ -72,7 +67,9 @@ export function followAttempts(given: FollowContext, kind = localKind): Loop {
       // Copied before the rows are read: an attempt whose result is accepted in between would still look open.
       const collected = new Set(context.collecting.keys());
       const isEnding = (key: string) => collected.has(key) || context.collecting.has(key);
-      const open = (await openAttempts(context.store.db, context.serverId)).filter(({ engine }) => engine === kind);
+      const open = (await openAttempts(context.store.db, context.serverId)).filter(
+        ({ cluster_id }) => cluster_id === cluster.id,
+      );
       await context.closed.compare(open, isEnding);
       grace.keep(new Set(open.map(keyOf)));
       const due = open
@@ -84,6 +81,12 @@ export function followAttempts(given: FollowContext, kind = localKind): Loop {
       if (ended.length > 0) await finish(context, ended);
       if (full && !hasLooked) tellEndsSeen(context);
       hasLooked ||= full;
+    },
+    async settled() {
+      await Promise.all(context.collecting.values());
+      // A cluster that is removed before its first look holds nobody up.
+      if (!hasLooked) context.signals.endsUnseen--;
+      hasLooked = true;
     },
   };
 }
@@ -128,9 +131,9 @@ function asLost({ status, steps }: OpenAttempt, observation: Observation | undef
  * Queries the engine for the state of these attempts. Returns an empty map while the engine is unreachable. It does not
  * log that, because the code that pauses the engine's clusters logs it.
  */
-async function observe({ engines, on }: Observing, attempts: readonly OpenAttempt[]) {
+async function observe({ engines, cluster }: Observing, attempts: readonly OpenAttempt[]) {
   try {
-    return await engines.ask(on, (engine) => engine.observe(attempts.map(attemptOf)));
+    return await engines.ask(cluster.id, (engine) => engine.observe(attempts.map(attemptOf)));
   } catch (error) {
     if (error instanceof EngineUnreachable) return new Map<string, Observation>();
     throw error;
@@ -178,21 +181,17 @@ async function noteSteps(
   attempt: OpenAttempt,
   { querying, steps: seen }: Observation & { state: "RUNNING" },
 ): Promise<void> {
-  if (attempt.status !== "INIT") return;
+  const { status, job_id: id, attempt: fence } = attempt;
+  if (status !== "INIT" && status !== "PROVISIONING") return;
   const steps = JSON.stringify(seen);
-  if (!querying && steps === attempt.steps) return;
+  if (!querying && status === "INIT" && steps === attempt.steps) return;
   await context.store.write(async (db) => {
-    if (!querying) return setSteps(db, attempt.job_id, attempt.attempt, steps);
-    return moveJob(db, {
-      id: attempt.job_id,
-      from: ["INIT"],
-      to: "RUNNING",
-      fence: attempt.attempt,
-      changes: { steps },
-    });
+    if (!querying && status === "INIT") return setSteps(db, id, fence, steps);
+    if (!querying) return moveJob(db, { id, from: ["PROVISIONING"], to: "INIT", fence, changes: { steps } });
+    return moveJob(db, { id, from: ["PROVISIONING", "INIT"], to: "RUNNING", fence, changes: { steps } });
   });
-  context.signals.jobChanged(attempt.job_id);
-  context.signals.changes.note(attempt.team_id, "jobs", attempt.job_id);
+  context.signals.jobChanged(id);
+  context.signals.changes.note(attempt.team_id, "jobs", id);
 }
 
 /** Withdraws an attempt whose start failed or was canceled. Its job is then queued again or canceled. */

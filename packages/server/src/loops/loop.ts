@@ -1,13 +1,9 @@
 /** A loop reads the current state, does what is due, and sleeps until it is woken or its interval has passed. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import { localKind } from "../engines/registry.ts";
 import { isPassing } from "../machine/passing.ts";
 import { isUnavailable } from "../store/drivers/unavailable.ts";
 import type { Signal } from "../turns/signals.ts";
-
-/** Returns the name of a loop. For an engine other than the local one, the name includes the kind of the engine. */
-export const loopName = (name: string, kind: string) => (kind === localKind ? name : `${name} (${kind})`);
 
 export interface Loop {
   readonly name: string;
@@ -28,6 +24,7 @@ export function startLoop(loop: Loop, log: Logger): () => Promise<void> {
   const failures = new Failures(loop.name, log);
   const done = (async () => {
     while (!abort.signal.aborted) {
+      const seen = loop.signal.count;
       try {
         await loop.runOnce();
         failures.end();
@@ -36,7 +33,7 @@ export function startLoop(loop: Loop, log: Logger): () => Promise<void> {
         // Runs again without waiting for the interval, which may be an hour, because the failed work is still due.
         if (isPassing(error)) continue;
       }
-      await loop.signal.wait(loop.interval, abort.signal);
+      await loop.signal.wait(loop.interval, seen, abort.signal);
     }
   })();
   return async () => {

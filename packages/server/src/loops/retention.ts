@@ -101,9 +101,9 @@ export async function removeOldTexts({ store, clock, logDays }: RetentionContext
 /** Deletes all logs of an ended job, from its engine and from the archive. Returns false if that failed. */
 export async function removeLogs(
   { engines, archive, log }: RetentionContext,
-  job: { id: string; attempt: number; engine: string },
+  job: { id: string; attempt: number; cluster_id: number },
 ): Promise<boolean> {
-  const engine = engines.of(job);
+  const engine = engines.of(job.cluster_id);
   try {
     for (let number = 1; number <= job.attempt; number++) {
       const key = attemptKey(job.id, number);

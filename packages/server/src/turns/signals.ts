@@ -4,20 +4,25 @@ import { Changes } from "./changes.ts";
 /** A signal that loops wait for. */
 export class Signal {
   #waiting = new Set<() => void>();
-  #pending = false;
+  #count = 0;
 
-  /** Wakes all waiters. If nobody waits, the next call of `wait` returns at once. */
+  /** Number of wake-ups so far. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Wakes all waiters. */
   wake(): void {
-    if (this.#waiting.size === 0) this.#pending = true;
+    this.#count++;
     for (const resume of [...this.#waiting]) resume();
   }
 
-  /** Resolves at the next wake-up, after the timeout, or when aborted. */
-  wait(milliseconds: number, abort?: AbortSignal): Promise<void> {
-    if (this.#pending || abort?.aborted) {
-      this.#pending = false;
-      return Promise.resolve();
-    }
+  /**
+   * Resolves at the next wake-up, after the timeout, or when aborted. Resolves at once if there were wake-ups since
+   * `count` was `seen`: several loops wait for one signal, and each must learn of those that came while it worked.
+   */
+  wait(milliseconds: number, seen: number, abort?: AbortSignal): Promise<void> {
+    if (this.#count !== seen || abort?.aborted) return Promise.resolve();
     return new Promise((resolve) => {
       const resume = () => {
         clearTimeout(timer);
@@ -53,6 +58,8 @@ export class Signals {
   readonly retries = new Signal();
   /** A job waits for its files. */
   readonly files = new Signal();
+  /** A cluster was added, changed or removed. */
+  readonly clusters = new Signal();
   /** A task was created or canceled. */
   readonly tasks = new Signal();
   /** A job has used its team's warehouse. */

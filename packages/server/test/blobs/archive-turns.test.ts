@@ -73,7 +73,7 @@ class SlowBlobs {
 function archiving() {
   const blobs = new SlowBlobs();
   const archive = new LogArchive(blobs as unknown as Blobs, (key) => join(folder, key));
-  const engines = new Engines({ local: { find: async () => [] } as unknown as Engine });
+  const engines = new Engines([[1, { find: async () => [] } as unknown as Engine]]);
   const log = pino({ level: "silent" });
   const loop = archiveLogs({ store, engines, log, clock, serverId: "s", archive });
   return { blobs, archive, loop };

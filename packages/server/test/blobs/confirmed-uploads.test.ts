@@ -45,6 +45,9 @@ describe("a storage behind something that answers 200 to every request", () => {
       await writeFile(log, "the only copy of a log\n");
       await assert.rejects(new LogArchive(blobs, () => log).keep("01900000-0000-7000-8000-000000000000-1"), confirmed);
       assert.equal(await readFile(log, "utf8"), "the only copy of a log\n");
+      if (page !== "") return;
+      await writeFile(`${folder.path}/mark`, "s3://bucket/place/");
+      await assert.rejects(blobs.open("logs/one"), BlobsUnavailable, "no log reads as empty meanwhile");
     });
 });
 

@@ -75,7 +75,7 @@ describe("the warehouse of a team", { skip }, () => {
       warehouses,
       serverId: "",
       quotas,
-      engines: new Engines({}),
+      engines: new Engines(),
     }),
   });
   const row = () => server.store.db.selectFrom("team_stores").selectAll().executeTakeFirstOrThrow();
@@ -314,7 +314,7 @@ describe("the space of removed versions", () => {
     } as unknown as Warehouses;
     const disk = { isLow: async (more = 0) => free - more < gibibyte } as Disk;
     const quotas = noQuotas;
-    const measures = new WarehouseMeasures({ store: own, warehouses, serverId: "", quotas, engines: new Engines({}) });
+    const measures = new WarehouseMeasures({ store: own, warehouses, serverId: "", quotas, engines: new Engines() });
     const log = pino({ level: "warn" }, { write: (line: string) => void lines.push(JSON.parse(line).msg) });
     await prepareStore(own, systemClock.now());
     for (const ago of [48 * hour, 0])

@@ -37,7 +37,7 @@ describe("the measured size of a team's warehouse", () => {
   const serverId = "a data folder of its own: the server's own loops measure nothing here";
   const open = (quota: number) => {
     const engine = { end: async ({ key }: Attempt) => void ended.push(key) } as unknown as Engine;
-    const engines = new Engines({ local: engine });
+    const engines = new Engines([[1, engine]]);
     const warehouses = { bytes: () => bytes() } as unknown as Warehouses;
     const quotas = { ...noQuotas, datasets: quota };
     measures = new WarehouseMeasures({ store: server.store, engines, warehouses, serverId, quotas });

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Client, routes } from "@millrace/contract";
 import { type S3Server, startVersitygw, whyNoVersitygw } from "@millrace/testing/servers/versitygw.ts";
+import { type Running, requireTurn } from "../../src/http/datasets/storage.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { refused } from "../support/people.ts";
 
@@ -120,4 +121,31 @@ describe("browsing storage", { skip: await whyNoVersitygw() }, () => {
     for (const uri of ["sftp://host/x", "zip://a::file:///etc/x.zip", "/etc", "s3:pets"])
       await refused(browse(uri), "invalid", /uri: expected a URI such as s3:\/\/bucket/);
   });
+});
+
+it("listings of a few people at slow storages leave a place for every other team", () => {
+  const running = new Set<Running>();
+  const begin = (userId: number, teamId: number) => {
+    requireTurn(running, { userId, teamId });
+    running.add({ userId, teamId });
+  };
+  // Four people of three teams take everything that they can get.
+  for (const [user, team] of [
+    [1, 1],
+    [2, 2],
+    [3, 3],
+    [4, 1],
+    [4, 2],
+    [4, 3],
+  ] as const)
+    for (let times = 0; times < 4; times++)
+      try {
+        begin(user, team);
+      } catch {}
+  assert.equal(running.size, 12);
+  assert.throws(() => begin(5, 1), { code: "too_many_requests" }, "their teams have no more");
+  for (let team = 4; team < 16; team++) begin(team + 10, team);
+  assert.throws(() => begin(6, 4), { code: "too_many_requests" }, "one for each");
+  assert.throws(() => begin(99, 99), { code: "too_many_requests" }, "each is a process");
+  assert.equal(running.size, 24);
 });

@@ -8,7 +8,7 @@ engineConformance("fake remote", async () => {
   const service = await RemoteService.start();
   return {
     open: async ({ claimDelay = "0" } = {}) =>
-      new Engines({ fake: new RemoteEngine(service.url, Number(claimDelay)) }).of({ engine: "fake" }),
+      new Engines([[2, new RemoteEngine(service.url, Number(claimDelay))]]).of(2),
     processes: service.processes,
     leavesNothing: true,
     killSupervisor: async (key) => service.killRunner(key),

@@ -127,7 +127,7 @@ describe("a server with a remote engine", () => {
     await service.kill();
     const statusOf = async (name: string) =>
       (await client.call(routes.listClusters, { query: {} })).find((cluster) => cluster.name === name)?.status;
-    while ((await statusOf("away")) !== "INACTIVE") await sleep(50);
+    while ((await statusOf("away")) !== "UNREACHABLE") await sleep(50);
     assert.equal(await statusOf("local"), "ACTIVE");
     const waiting = await createJob(client, counted(1));
     assert.equal((await runJob(client, shell("echo here"))).job.status, "COMPLETE", "other clusters go on");

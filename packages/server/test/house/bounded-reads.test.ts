@@ -111,7 +111,13 @@ const bounded: Readonly<Record<string, readonly string[]>> = {
     "jobs/attempts.ts open",
     "jobs/attempts.ts slotsByTeam",
   ],
-  "only administrators create clusters": ["jobs/clusters.ts active", "jobs/clusters.ts allClusters"],
+  "only administrators create clusters, and set the teams that use them": [
+    "jobs/clusters.ts active",
+    "jobs/clusters.ts allClusters",
+    "jobs/clusters.ts clusterTeams",
+    "jobs/clusters.ts forTeam",
+    "jobs/clusters.ts teamDefaults",
+  ],
   "only administrators create teams: a row for each team": [
     "datasets/exports.ts teamsWithOpenExports",
     "datasets/warehouses.ts allWarehouses",

@@ -60,6 +60,7 @@ const server: Floors = {
     "datachain",
     "domain",
     "engines",
+    "execution",
     "job-logs",
     "logs",
     "machine",
@@ -172,9 +173,11 @@ const engines: Floors = {
   "warehouse-view.ts": ["disk-usage.ts"],
   phases: ["engine.ts"],
   runners: everyEngine,
+  ray: ["engine.ts", "runners"],
   slurm: ["engine.ts", "runners"],
   local: [...everyEngine, "disk-usage.ts", "nobodys-user.ts", "warehouse-view.ts"],
   "registry.ts": ["engine.ts", "runners"],
+  "kept-logs.ts": ["log-file.ts", "registry.ts"],
 };
 
 const localEngine: Floors = {

@@ -7,6 +7,7 @@ import type { JobState } from "../../src/store/queries/jobs/jobs.ts";
 
 const state = (attempt: number): JobState => ({
   team_id: 1,
+  cluster_id: 1,
   status: "RUNNING",
   attempt,
   retried: 0,

@@ -43,6 +43,7 @@ import { Warehouses } from "../../src/warehouses/warehouses.ts";
 import { putVersion } from "../support/datasets.ts";
 import { blobsIn } from "../support/folder-blobs.ts";
 import { keyRing } from "../support/keys.ts";
+import { localCluster } from "../support/local-cluster.ts";
 import { noQuotas as quotas } from "../support/quotas.ts";
 
 const start = Date.UTC(2030, 0, 1);
@@ -166,11 +167,14 @@ describe("loops", () => {
       cleanup: async () => {},
     } as unknown as Engine;
     const place = { blobs: blobsIn(dataDir), publicUrl: () => "", libraryVersion: "" };
-    const engines = new Engines({ local: engine });
-    const loop = dispatchJobs({
-      ...{ store, engines, keys, signals, clock, log, metrics, disk, faults: readFaults(""), quotas },
-      ...{ serverId: "s", ...place },
-    });
+    const engines = new Engines([[1, engine]]);
+    const loop = dispatchJobs(
+      {
+        ...{ store, engines, keys, signals, clock, log, metrics, disk, faults: readFaults(""), quotas },
+        ...{ serverId: "s", ...place },
+      },
+      localCluster,
+    );
     await loop.runOnce();
     assert.deepEqual(submitted, [`${id}.8`, `${id}.9`]);
     const job = await getJob(store.db, id);
@@ -194,10 +198,13 @@ describe("loops", () => {
       withdraw: async () => true,
       cleanup: async () => {},
     } as unknown as Engine;
-    const loop = dispatchJobs({
-      ...{ store, engines: new Engines({ local: engine }), keys, signals, clock, log, metrics, disk, quotas },
-      ...{ faults: readFaults(""), serverId: "s", blobs, publicUrl: () => "", libraryVersion: "" },
-    });
+    const loop = dispatchJobs(
+      {
+        ...{ store, engines: new Engines([[1, engine]]), keys, signals, clock, log, metrics, disk, quotas },
+        ...{ faults: readFaults(""), serverId: "s", blobs, publicUrl: () => "", libraryVersion: "" },
+      },
+      localCluster,
+    );
     await loop.runOnce();
     assert.deepEqual(await openAttempts(store.db, "s"), []);
     const queued = await store.db.selectFrom("queue").select(["job_id", "waits_for"]).execute();
@@ -224,12 +231,15 @@ describe("loops", () => {
       observe: async () => new Map(),
       withdraw: () => assert.fail("it was taken back"),
     } as unknown as Engine;
-    const engines = new Engines({ local: engine });
+    const engines = new Engines([[1, engine]]);
     const place = { blobs: blobsIn(dataDir), publicUrl: () => "", libraryVersion: "" };
-    const loop = dispatchJobs({
-      ...{ store, engines, keys, signals, clock, log, metrics, disk, faults: readFaults(""), quotas },
-      ...{ serverId: "s", ...place },
-    });
+    const loop = dispatchJobs(
+      {
+        ...{ store, engines, keys, signals, clock, log, metrics, disk, faults: readFaults(""), quotas },
+        ...{ serverId: "s", ...place },
+      },
+      localCluster,
+    );
     await loop.runOnce();
     const next = await create({});
     await loop.runOnce();
@@ -240,9 +250,47 @@ describe("loops", () => {
       "what it may have stays open",
     );
     isAway = false;
-    await engines.ask({ engine: "local" }, ({ observe }) => observe([]));
+    await engines.ask(1, ({ observe }) => observe([]));
     await loop.runOnce();
     assert.deepEqual(submitted, [`${id}.1`, `${next.id}.1`]);
+    await prepareLocalCluster(store, 1, "none");
+  });
+
+  it("hand an engine no more attempts than it takes at a time, however many slots are free", async () => {
+    await store.write(async (db) => {
+      await db.deleteFrom("queue").execute();
+      await db.deleteFrom("attempts").execute();
+    });
+    await prepareLocalCluster(store, 10, "none");
+    for (let job = 0; job < 5; job++) await create({});
+    const submitted: string[] = [];
+    // A mock, because the engines with such a limit need a cluster.
+    const engine = {
+      inFlight: 3,
+      submit: async ({ jobId }: JobSpec) => {
+        submitted.push(jobId);
+        return null;
+      },
+    } as unknown as Engine;
+    const place = { blobs: blobsIn(dataDir), publicUrl: () => "", libraryVersion: "" };
+    const loop = dispatchJobs(
+      {
+        ...{ store, engines: new Engines([[1, engine]]), keys, signals, clock, log, metrics, disk, quotas },
+        ...{ faults: readFaults(""), serverId: "s", ...place },
+      },
+      localCluster,
+    );
+    await loop.runOnce();
+    await loop.runOnce();
+    assert.equal(submitted.length, 3);
+    await store.write((db) =>
+      db
+        .deleteFrom("attempts")
+        .where("job_id", "=", submitted[0] ?? "")
+        .execute(),
+    );
+    await loop.runOnce();
+    assert.equal(submitted.length, 4);
     await prepareLocalCluster(store, 1, "none");
   });
 
@@ -397,7 +445,7 @@ describe("loops", () => {
     await create({ files: [String(used)] });
     const loop = sweep({
       store,
-      engines: new Engines({}),
+      engines: new Engines(),
       clock,
       log,
       serverId: "s",

@@ -42,7 +42,7 @@ describe("below the floor of free space", () => {
       assert.deepEqual(await client.call(routes.listJobs, { query: {} }), []);
       assert.match(await (await server.fetch("/metrics")).text(), /^millrace_disk_low 1$/m);
       const [cluster] = await client.call(routes.listClusters, { query: {} });
-      assert.deepEqual([cluster?.status, cluster?.active_workers, cluster?.is_active], ["INACTIVE", 0, true]);
+      assert.deepEqual([cluster?.status, cluster?.active_workers, cluster?.is_active], ["PAUSED", 0, true]);
     } finally {
       await server.dispose();
     }

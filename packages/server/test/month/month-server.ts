@@ -26,6 +26,7 @@ import { webhookSender } from "../../src/senders/webhook.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
 import { Signals } from "../../src/turns/signals.ts";
 import { blobsIn } from "../support/folder-blobs.ts";
+import { localCluster } from "../support/local-cluster.ts";
 import { noQuotas } from "../support/quotas.ts";
 import type { PlayedEngine } from "./played-engine.ts";
 
@@ -76,7 +77,7 @@ export class MonthServer {
     };
     const shared = {
       ...ground,
-      engines: new Engines({ local: engine }),
+      engines: new Engines([[1, engine]]),
       store: this.#mortal(ground.store, "others"),
       signals: this.#signals(),
       log: pino({ level: process.env["MONTH_LOG"] ?? "silent" }),
@@ -102,12 +103,12 @@ export class MonthServer {
       [
         ...[
           enforceLimits(shared),
-          followAttempts({ ...shared, hints, collecting: this.#collecting }),
+          followAttempts({ ...shared, hints, collecting: this.#collecting }, localCluster),
           beginRetries(shared),
         ],
         ...[fireTasks(shared), fireSchedules(shared), fireTriggers(shared), tellOverdue(shared)],
       ],
-      [dispatchJobs(shared)],
+      [dispatchJobs(shared, localCluster)],
       [deliveries],
     ];
     this.#deliveries = deliveries;

@@ -40,6 +40,7 @@ import { makeRoomFor } from "../../src/warehouses/copy-names.ts";
 import { Warehouses } from "../../src/warehouses/warehouses.ts";
 import { blobsIn } from "../support/folder-blobs.ts";
 import { keyRing } from "../support/keys.ts";
+import { localCluster } from "../support/local-cluster.ts";
 import { noQuotas as quotas } from "../support/quotas.ts";
 import { ScheduledYear } from "../support/scheduled-year.ts";
 
@@ -322,7 +323,7 @@ describe("a clock that was wrong", () => {
     const sweeper = () =>
       sweep({
         store,
-        engines: new Engines({}),
+        engines: new Engines(),
         clock,
         log,
         serverId: "",
@@ -510,20 +511,29 @@ describe("a clock that was wrong", () => {
       await openAttempt(db, { job_id: id, team_id: 1, attempt: 1, ...held });
     });
     const observing = () =>
-      followAttempts({
-        ...{
-          store,
-          keys,
-          signals,
-          clock,
-          log,
-          metrics,
-          engines: new Engines({ local: engine }),
-          faults: readFaults(""),
-          disk: new Disk(dataDir, 0, clock),
-        },
-        ...{ warehouses: {} as Warehouses, serverId: "here", hints: new Set(), collecting: new Map(), cancelGrace: 10 },
-      } as FollowContext);
+      followAttempts(
+        {
+          ...{
+            store,
+            keys,
+            signals,
+            clock,
+            log,
+            metrics,
+            engines: new Engines([[1, engine]]),
+            faults: readFaults(""),
+            disk: new Disk(dataDir, 0, clock),
+          },
+          ...{
+            warehouses: {} as Warehouses,
+            serverId: "here",
+            hints: new Set(),
+            collecting: new Map(),
+            cancelGrace: 10,
+          },
+        } as FollowContext,
+        localCluster,
+      );
     const loop = observing();
     await loop.runOnce();
     for (wrong of [hour, -hour, 0]) await loop.runOnce();

@@ -187,7 +187,7 @@ describe("the order of locks on PostgreSQL", { timeout: 300_000 }, () => {
   const blobs = blobsIn("unused");
   async function claim() {
     const [cluster] = await activeClusters(store.db);
-    const engines = new Engines({ local: { epoch: "" } as Engine });
+    const engines = new Engines([[1, { epoch: "" } as Engine]]);
     const context: ClaimContext = { clock, engines, keys, serverId: "here", signals, quotas: noQuotas, blobs };
     return store.write((db) => claimJobs(db, context, cluster as ClusterRow));
   }

@@ -156,7 +156,7 @@ describe("retention", () => {
 /** Engines of which one manages the virtualenvs of this folder. */
 const keeping = (envsDir: string, environmentOf: (key: string) => string = () => "") => {
   const environments = new KeptEnvironments({ envsDir, environmentOf, onRemoved: () => {} });
-  return new Engines({ local: { environments } as unknown as Engine });
+  return new Engines([[1, { environments } as unknown as Engine]]);
 };
 
 describe("old virtualenvs", () => {

@@ -117,7 +117,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
   const sweep = (time: number, logDays = 90) =>
     removeOldTexts({
       ...{ store: storeOf(), clock: { now: () => time, monotonic: () => time }, log: pino({ level: "silent" }) },
-      ...{ engines: new Engines({}), logDays, auditDays: 0, deliveryDays: 30 },
+      ...{ engines: new Engines(), logDays, auditDays: 0, deliveryDays: 30 },
     });
   const endOf = (id: string, time: number) =>
     storeOf().write((db) =>

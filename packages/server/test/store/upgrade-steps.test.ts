@@ -200,6 +200,21 @@ const steps: readonly Step[] = [
     before: async () => {},
     added: { queue: () => ({ waits_for: "" }) },
   },
+  {
+    version: 21,
+    title: "reads that are bounded: only indexes",
+    before: async () => {},
+    added: {},
+  },
+  {
+    version: 22,
+    title: "clusters that administrators manage: the existing one stays as it is, for all teams",
+    before: async () => {},
+    added: {
+      clusters: () => ({ state: "ACTIVE", options: "{}", secrets: "", is_shared: 1, shares_unisolated: 0 }),
+      teams: () => ({ default_cluster_id: null }),
+    },
+  },
 ];
 
 async function dumpOf({ db }: Store): Promise<Dump> {

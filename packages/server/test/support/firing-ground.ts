@@ -243,10 +243,11 @@ export class FiringGround {
 /** Runs rounds without a pause until the loop has nothing to do; returns their number. */
 export async function turnsOf(loop: Loop): Promise<number> {
   for (let turns = 1; ; turns++) {
+    const seen = loop.signal.count;
     await loop.runOnce();
     let isWoken = false;
     const pause = new AbortController();
-    const waited = loop.signal.wait(600_000, pause.signal).then(() => {
+    const waited = loop.signal.wait(600_000, seen, pause.signal).then(() => {
       isWoken = !pause.signal.aborted;
     });
     await new Promise(setImmediate);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type Client, createClient } from "@millrace/contract";
 import { closedAtEnd } from "@millrace/testing/servers/left-open.ts";
 import { type Logger, pino } from "pino";
-import { type RunningServer, startServer } from "../../src/app/server.ts";
+import { type RunningServer, type ServerOptions, startServer } from "../../src/app/server.ts";
 import { readConfig } from "../../src/configuration/config.ts";
 import { type AdminTokenOptions, createAdminToken } from "../../src/domain/people/tokens.ts";
 
@@ -21,6 +21,7 @@ export interface InProcessServer extends RunningServer {
 export async function startInProcess(
   env: Record<string, string> = {},
   log: Logger = pino({ level: "silent" }),
+  options: ServerOptions = {},
 ): Promise<InProcessServer> {
   const dataDir = await mkdtemp(join(tmpdir(), "millrace-http-"));
   const settings = {
@@ -32,7 +33,7 @@ export async function startInProcess(
     MILLRACE_ISOLATION: "none",
     ...env,
   };
-  const server = await startServer(readConfig({}, settings), log);
+  const server = await startServer(readConfig({}, settings), log, options);
   const token = (options: AdminTokenOptions = {}) => createAdminToken(server.store, options, Date.now());
   const admin = await token();
   return {

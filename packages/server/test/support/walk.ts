@@ -61,6 +61,8 @@ export async function makeFixture(server: InProcessServer, suffix = ""): Promise
     ...backfilled,
     ...hooked,
     ...service,
+    cluster_name: "local",
+    shares_unisolated: true,
     team_name: team,
     team_names: [team],
     job_id: job.id,

@@ -19,6 +19,14 @@ const isolation = {
   none: "Jobs run as the user of the server, without isolation",
   uid: "Each job runs as a user of its own",
   bwrap: "Each job runs in a sandbox of its own",
+  container: "Each job runs in a container of its own",
+} as const;
+
+const words = {
+  ACTIVE: "Active",
+  PAUSED: "Starts no jobs",
+  DRAINING: "Drains",
+  UNREACHABLE: "Cannot be reached",
 } as const;
 
 export default function ClustersScreen() {
@@ -48,7 +56,7 @@ export default function ClustersScreen() {
 function ClusterCard({ cluster }: { cluster: Cluster }) {
   const team = useTeam();
   const { name, status, busy_workers: busy, max_workers: all, waiting_jobs: waiting } = cluster;
-  const paused = status === "INACTIVE";
+  const paused = status !== "ACTIVE";
   const shown = (state: string) => `${jobsPath(team)}?status=${state}&cluster=${encodeURIComponent(name)}`;
   return (
     <section className="card stack" aria-label={name}>
@@ -57,14 +65,9 @@ function ClusterCard({ cluster }: { cluster: Cluster }) {
           <h2>{name}</h2>
           {cluster.default && <span className="small soft">default</span>}
         </div>
-        <Status status={paused ? "PAUSED" : "COMPLETE"} word={paused ? "Starts no jobs" : "Active"} />
+        <Status status={paused ? "PAUSED" : "COMPLETE"} word={words[status]} />
       </header>
-      {paused && (
-        <p className="problem">
-          The disk of the server is nearly full, or the cluster cannot be reached. Jobs wait until that is mended; an
-          operator of the server can see why.
-        </p>
-      )}
+      {cluster.status_reason !== null && <p className="problem">{cluster.status_reason}</p>}
       <div className="stack tight">
         <div className="row apart">
           <span>Slots in use</span>

@@ -10,12 +10,22 @@ import { teamPath, useTeam } from "../api/team.tsx";
 import { Button } from "../look/button.tsx";
 import { AskFirst } from "../look/dialog.tsx";
 import { Problem } from "../look/states.tsx";
-import { demoProject, demoTag, makeDemo, removeDemo } from "./demo.ts";
+import { demoProject, demoSchedule, demoTag, isDemoDataset, makeDemo, removeDemo } from "./demo.ts";
 
-/** Whether the team has the demo; undefined until it is known. */
+/**
+ * Whether the team has the demo, or a part of it that still does something; undefined until it is known. A part may be
+ * left if one person removed the demo while another made it.
+ */
 export function useHasDemo(): boolean | undefined {
-  const found = useApi(routes.listDatasets, { query: { prefix: `${demoProject}.`, limit: 1 } });
-  return found.data && found.data.length > 0;
+  const datasets = useApi(routes.listDatasets, { query: { prefix: `${demoProject}.` } });
+  const schedules = useApi(routes.listSchedules, { query: {} });
+  const active = useApi(routes.listJobs, { query: { tag: [demoTag], status: ["ACTIVE"], limit: 1 } });
+  if (!(datasets.data && schedules.data && active.data)) return undefined;
+  return (
+    datasets.data.some(isDemoDataset) ||
+    schedules.data.some(({ schedule_name }) => schedule_name === demoSchedule) ||
+    active.data.some(({ status }) => status !== "CANCELING")
+  );
 }
 
 /** Takes several steps through the API, and reads everything again at the end. */

@@ -3,11 +3,22 @@
  * schedule. It is made of shell scripts, which need nothing that may be missing, and through the same routes that
  * everybody uses. Its jobs have the tag `millrace-demo`, its datasets are in the project `demo.shop`.
  */
-import { ApiError, type Client, type JobInput, routes } from "@millrace/contract";
+import {
+  ApiError,
+  type Client,
+  type Job,
+  type JobInput,
+  type ListedDataset,
+  type Pipeline,
+  type Route,
+  routes,
+} from "@millrace/contract";
 
 export const demoTag = "millrace-demo";
 export const demoProject = "demo.shop";
-const demoSchedule = "Demo: nightly revenue";
+export const demoSchedule = "Demo: nightly revenue";
+/** Tells the datasets of the demo from datasets of the team that happen to have the same names. */
+const demoDescription = "Part of the demo. The home of the team can remove it.";
 
 interface Step {
   readonly dataset: string;
@@ -80,6 +91,9 @@ for i in $(seq 1 1800); do echo "$i/1800 files"; sleep 2; done`,
 );
 
 export async function makeDemo(client: Client): Promise<void> {
+  const there = await client.call(routes.listDatasets, { query: { prefix: `${demoProject}.` } });
+  const own = there.find((dataset) => isDemoName(nameOf(dataset)) && !isDemoDataset(dataset));
+  if (own) throw new Error(`The team has a dataset ${nameOf(own)} of its own. The demo would change it.`);
   for (const { dataset, needs, script, rows, preview } of lineage) {
     const { id } = await client.call(routes.createJob, { body: job(`demo-${dataset.split(".").at(-1)}.sh`, script) });
     await client.call(routes.registerVersion, {
@@ -89,7 +103,7 @@ export async function makeDemo(client: Client): Promise<void> {
         dependencies: [...needs],
         num_objects: rows,
         preview: [...preview],
-        description: "Part of the demo. The home of the team can remove it.",
+        description: demoDescription,
       },
     });
   }
@@ -103,6 +117,17 @@ export async function makeDemo(client: Client): Promise<void> {
   await client.call(routes.updateSchedule, { body: { schedule_id: schedule.id, pause_pipeline: true } });
 }
 
+const nameOf = ({ name, project }: ListedDataset) => `${project.namespace.name}.${project.name}.${name}`;
+const isDemoName = (name: string) => lineage.some(({ dataset }) => dataset === name);
+
+/** Whether the demo made this dataset. */
+export const isDemoDataset = (dataset: ListedDataset): boolean =>
+  isDemoName(nameOf(dataset)) && dataset.description === demoDescription;
+
+/** Whether a pipeline rebuilds datasets of the demo and nothing else. */
+const isDemoPipeline = ({ datasets }: Pick<Pipeline, "datasets">) =>
+  datasets.length > 0 && datasets.every((name) => isDemoName(name.replace(/@[^@]*$/, "")));
+
 /**
  * Removes the demo, however much of it there is: the schedule first, so that it starts nothing more, then what runs, then
  * the datasets. Ended jobs stay in the history, as all jobs do.
@@ -111,13 +136,33 @@ export async function removeDemo(client: Client): Promise<void> {
   const schedules = await client.call(routes.listSchedules, { query: {} });
   for (const { id, schedule_name } of schedules)
     if (schedule_name === demoSchedule) await gone(client.call(routes.deleteSchedule, { body: { schedule_id: id } }));
+  // The search finds every text that contains the name of the project, such as other projects.
   const live = { status: ["RUNNING", "PAUSED"], search: demoProject, limit: 100 };
-  for (const { pipeline_id } of await client.call(routes.listPipelines, { query: live }))
-    await gone(client.call(routes.cancelPipeline, { body: { pipeline_id } }));
-  const jobs = await client.call(routes.listJobs, { query: { tag: [demoTag], status: ["ACTIVE"], limit: 100 } });
-  for (const { id } of jobs) await gone(client.call(routes.cancelJob, { params: { job_id: id }, body: {} }));
+  for (const pipeline of await allOf<Pipeline>(client, routes.listPipelines, live))
+    if (isDemoPipeline(pipeline))
+      await gone(client.call(routes.cancelPipeline, { body: { pipeline_id: pipeline.pipeline_id } }));
+  const active = { tag: [demoTag], status: ["ACTIVE"], limit: 100 };
+  for (const { id } of await allOf<Job>(client, routes.listJobs, active))
+    await gone(client.call(routes.cancelJob, { params: { job_id: id }, body: {} }));
+  const there = await client.call(routes.listDatasets, { query: { prefix: `${demoProject}.` } });
+  const made = there.filter(isDemoDataset).map(nameOf);
   for (const { dataset } of lineage.toReversed())
-    await gone(client.call(routes.removeDataset, { body: { name: dataset, force: true } }));
+    if (made.includes(dataset)) {
+      // The description would stay for a dataset that the team makes under this name later.
+      await gone(client.call(routes.editDataset, { body: { name: dataset, description: "" } }));
+      await gone(client.call(routes.removeDataset, { body: { name: dataset, force: true } }));
+    }
+}
+
+/** Reads all pages of a list. */
+async function allOf<T>(client: Client, route: Route, query: Record<string, unknown>): Promise<T[]> {
+  const found: T[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const page = await client.request(route, { query: { ...query, ...(cursor && { cursor }) } } as never);
+    found.push(...((await page.json()) as T[]));
+    cursor = page.headers.get("x-next-cursor") ?? undefined;
+    if (cursor === undefined) return found;
+  }
 }
 
 /** Waits for a removal. That a thing has ended or is already gone does not matter. */

@@ -221,7 +221,7 @@ export async function showDataset(db: Db, team: Team, reference: Reference, incl
 /** Number of versions of a job that one statement reads. */
 const jobPart = 500;
 /** Largest number of versions of a job that an answer has; the first ones are shown. */
-export const mostShownOfJob = 4000;
+const mostShownOfJob = 4000;
 
 /** Returns the JSON of the list of versions that a job created or reused. */
 export async function listJobVersions(db: Db, team: Team, jobId: string): Promise<string> {

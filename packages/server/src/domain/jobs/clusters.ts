@@ -2,8 +2,9 @@
 import { type Cluster, clusterLimits, invalid, type JobInput } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { busySlots } from "../../store/queries/jobs/attempts.ts";
-import { activeClusters, allClusters, type ClusterRow } from "../../store/queries/jobs/clusters.ts";
+import { allClusters, type ClusterRow, clustersOfTeam } from "../../store/queries/jobs/clusters.ts";
 import { countWaiting } from "../../store/queries/jobs/queue.ts";
+import { type ClusterSight, statusOf } from "./cluster-status.ts";
 
 type Wanted = Pick<JobInput, "compute_cluster_id" | "compute_cluster_name">;
 
@@ -11,8 +12,10 @@ type Wanted = Pick<JobInput, "compute_cluster_id" | "compute_cluster_name">;
  * Returns the cluster that a job names, or the default cluster if it names none. Throws if the job needs more slots
  * than the cluster has.
  */
-export async function resolveCluster(db: Db, wanted: Wanted, slots: number): Promise<ClusterRow> {
-  const cluster = chooseCluster(await activeClusters(db), wanted);
+export async function resolveCluster(db: Db, teamId: number, wanted: Wanted, slots: number): Promise<ClusterRow> {
+  const cluster = chooseCluster(await clustersOfTeam(db, teamId), wanted);
+  if (cluster.state === "DRAINING")
+    throw invalid("compute_cluster_name", `a cluster that accepts jobs (an administrator drains ${cluster.name})`);
   if (slots > cluster.max_workers) {
     throw invalid(
       "workers",
@@ -51,30 +54,31 @@ export async function findCluster(db: Db, text: string): Promise<ClusterRow> {
   throw invalid("cluster", `one of ${clusters.map(({ id, name }) => `${name} (${id})`).join(", ")}`, text);
 }
 
-/**
- * Lists the clusters that accept jobs. A cluster is shown as paused while it starts no jobs, because its disk is low or
- * its engine cannot be reached.
- */
-export async function listClusters(db: Db, isPaused: (cluster: ClusterRow) => boolean): Promise<Cluster[]> {
-  const clusters = await activeClusters(db);
-  return Promise.all(
-    clusters.map(async (row) => ({
-      id: row.id,
-      name: row.name,
-      status: isPaused(row) ? ("INACTIVE" as const) : ("ACTIVE" as const),
-      cloud_provider: row.engine,
-      cloud_credentials: null,
-      cloud_region: null,
-      instance_type: null,
-      compute_class: null,
-      disk_size: null,
-      is_active: true,
-      default: row.is_default === 1,
-      max_workers: row.max_workers,
-      busy_workers: await busySlots(db, row.id),
-      active_workers: isPaused(row) ? 0 : row.max_workers,
-      waiting_jobs: await countWaiting(db, row.id, clusterLimits.waiting),
-      isolation: row.isolation,
-    })),
-  );
+/** Lists the clusters that a team may use. */
+export async function listClusters(db: Db, teamId: number, sight: ClusterSight): Promise<Cluster[]> {
+  const clusters = await clustersOfTeam(db, teamId);
+  return Promise.all(clusters.map((row) => showCluster(db, row, sight)));
+}
+
+export async function showCluster(db: Db, row: ClusterRow, sight: ClusterSight): Promise<Cluster> {
+  const { status, status_reason } = statusOf(row, sight);
+  return {
+    id: row.id,
+    name: row.name,
+    status,
+    status_reason,
+    cloud_provider: row.engine,
+    cloud_credentials: null,
+    cloud_region: null,
+    instance_type: null,
+    compute_class: null,
+    disk_size: null,
+    is_active: true,
+    default: row.is_default === 1,
+    max_workers: row.max_workers,
+    busy_workers: await busySlots(db, row.id),
+    active_workers: status === "ACTIVE" ? row.max_workers : 0,
+    waiting_jobs: await countWaiting(db, row.id, clusterLimits.waiting),
+    isolation: row.isolation,
+  };
 }

@@ -4,6 +4,7 @@ import { ApiError, invalid, type JobInput } from "@millrace/contract";
 import { checkLibrary } from "../../datachain/requirements.ts";
 import { runtimeOf } from "../../runtimes/runtimes.ts";
 import type { ScriptMetadata } from "../../runtimes/script-metadata.ts";
+import { usesLibrary } from "../../runtimes/uses-library.ts";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import type { ClusterRow } from "../../store/queries/jobs/clusters.ts";
 import { fieldsGivenBack, getShortJob, type JobRow, type ShortJob } from "../../store/queries/jobs/jobs.ts";
@@ -46,7 +47,7 @@ export async function newJob(context: JobInputContext, { principal, team, input 
   const query = input.query ?? "";
   const found = runtime.readMetadata(query);
   const workers = Math.max(1, input.workers ?? found.workers ?? 1);
-  const cluster = await resolveCluster(context.store.db, input, workers);
+  const cluster = await resolveCluster(context.store.db, team.id, input, workers);
   const { startAfter, cron, timezone } = readTimes(input, context.timezone);
   if (startAfter || cron)
     requirePerson(
@@ -80,8 +81,19 @@ export async function newJob(context: JobInputContext, { principal, team, input 
     parent_job_id: null,
     ...(await rerunOf(context.store.db, team, input, id)),
   };
+  if (cluster.engine !== localEngine && usesLibrary(spec)) throw datasetsElsewhere(cluster.name);
   return { spec, row: newRow({ team, principal, cluster, spec }), environment: checkedEnvironment(input.environment) };
 }
+
+/** Kind of the engine on the server's own machine, where the datasets are. */
+const localEngine = "local";
+
+const datasetsElsewhere = (name: string) =>
+  invalid(
+    "compute_cluster_name",
+    "local, because the job uses the dataset library and the datasets are on the server's own machine",
+    name,
+  );
 
 /**
  * Returns the time limit and the retry settings that the input or the script sets. A setting that neither sets is left

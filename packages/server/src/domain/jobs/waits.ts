@@ -11,6 +11,7 @@ import { nextRunOf } from "../../store/queries/schedules/tasks.ts";
 import { type DefaultQuotas, runningLimit } from "../access/quotas.ts";
 import { readSpec } from "../lifecycle/job-documents.ts";
 import { waitTexts } from "../lifecycle/retries.ts";
+import { type ClusterSight, statusOf } from "./cluster-status.ts";
 
 interface WaitContext {
   readonly store: Store;
@@ -21,11 +22,11 @@ type Reasons = JobWait["reasons"];
 type QueueRow = NonNullable<Awaited<ReturnType<typeof waitOf>>>;
 type Slots = Pick<JobWait, "cluster" | "slots_needed" | "slots_busy" | "slots_total" | "holders" | "slots_of_others">;
 
-/** Explains why a job waits. Returns undefined if there is no such job. `isPaused` tells whether a cluster starts no jobs. */
+/** Explains why a job waits. Returns undefined if there is no such job. */
 export async function explainWait(
   { store: { db }, quotas }: WaitContext,
   id: string,
-  isPaused: (cluster: ClusterRow) => boolean,
+  sight: ClusterSight,
 ): Promise<JobWait | undefined> {
   const job = await getShortJob(db, id);
   const cluster = job && (await getCluster(db, job.cluster_id));
@@ -37,7 +38,7 @@ export async function explainWait(
   const row = isIn("waiting", job.status) ? await waitOf(db, id) : undefined;
   if (!row) return { ...answer, reasons: [] };
   const team = await Array.fromAsync(ofTeam(db, job.team_id, running, quotas));
-  const paused = isPaused(cluster) ? [clusterPaused(cluster)] : [];
+  const paused = pausedBy(cluster, sight);
   if (row.not_before !== "") return { ...answer, until: row.not_before, reasons: [delayed(row), ...paused, ...team] };
   const ahead = await countAhead(db, row, waitLimits.ahead);
   return { ...answer, position: ahead + 1, reasons: [...paused, ...team, ...ofQueue(slots, ahead)] };
@@ -75,10 +76,13 @@ async function inPipeline(db: Db, { pipeline_id }: ShortJob): Promise<Reasons> {
   return [{ kind: "pipeline", message }];
 }
 
-const clusterPaused = ({ name }: ClusterRow): Reasons[number] => ({
-  kind: "paused",
-  message: `The cluster ${name} starts no jobs: the disk of the server is nearly full, or the cluster cannot be reached. Ask an operator of the server.`,
-});
+function pausedBy(cluster: ClusterRow, sight: ClusterSight): Reasons {
+  const { status_reason: why } = statusOf(cluster, sight);
+  if (why === null) return [];
+  return [
+    { kind: "paused", message: `The cluster ${cluster.name} starts no jobs. ${why} Ask an operator of the server.` },
+  ];
+}
 
 /** Reasons for which no job of the team starts. */
 async function* ofTeam(

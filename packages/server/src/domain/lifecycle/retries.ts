@@ -3,7 +3,7 @@
  * same id. The job has not ended, so its pipeline and the clients that follow its log keep waiting. One transaction
  * closes an attempt and plans the next.
  */
-import { durationWords, type JobAttempts, retryWait, usualRetryDelay } from "@millrace/contract";
+import { durationWords, type JobAttempts, jobStates, retryWait, usualRetryDelay } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { endedAttempts, insertEndedAttempt } from "../../store/queries/jobs/ended-attempts.ts";
 import { moveJob } from "../../store/queries/jobs/job-moves.ts";
@@ -54,7 +54,7 @@ export async function planRetry(db: Db, job: JobRow, failure: Failure, now: numb
   const pipeline = job.pipeline_id === null ? undefined : await lockPipeline(db, job.pipeline_id);
   if (pipeline && pipeline.status !== "RUNNING" && pipeline.status !== "PAUSED") return false;
   const changes = { ...fresh, retried: retried + 1 };
-  if (!(await moveJob(db, { id, from: ["INIT", "RUNNING"], to: "QUEUED", fence: attempt, changes }))) return false;
+  if (!(await moveJob(db, { id, from: jobStates.begun, to: "QUEUED", fence: attempt, changes }))) return false;
   const not_before = iso(now + 1000 * retryWait(retry_delay, retried + 1));
   const finished_at = failure.finished_at ?? iso(now);
   const reason = { error_message: shortened(failure.error_message), error_stack: shortened(failure.error_stack) };

@@ -146,8 +146,8 @@ const nonEmpty = <T>(list: T[]): T[] | null => (list.length === 0 ? null : list)
 
 /** Throws if one of the runs has a cluster with fewer slots than `workers`. */
 async function checkWidth(db: Db, workers: number, repeated: readonly Repeated[]): Promise<void> {
-  const clusters = new Set(repeated.map(({ original }) => original.cluster_id));
-  for (const compute_cluster_id of clusters) await resolveCluster(db, { compute_cluster_id }, workers);
+  const teams = new Map(repeated.map(({ original }) => [original.cluster_id, original.team_id]));
+  for (const [compute_cluster_id, team] of teams) await resolveCluster(db, team, { compute_cluster_id }, workers);
 }
 
 /**

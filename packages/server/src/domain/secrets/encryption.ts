@@ -20,7 +20,7 @@ type Id = EncryptedValue["id"];
  */
 const purpose = ({ table, column }: EncryptedPlace, id: Id) => `${table} ${column} ${id}`;
 
-const [jobEnvironment, jobSecrets, credentials, pipelineEnvironment, receiverSecret] = encryptedPlaces;
+const [jobEnvironment, jobSecrets, credentials, pipelineEnvironment, receiverSecret, clusterSecrets] = encryptedPlaces;
 
 /**
  * Returns a function that encrypts a value of this column. Call that function inside the transaction that stores the
@@ -45,6 +45,8 @@ export const encryptPipelineEnvironment = encryptAt(pipelineEnvironment);
 export const decryptPipelineEnvironment = decryptAt(pipelineEnvironment);
 export const encryptReceiver = encryptAt(receiverSecret);
 export const decryptReceiver = decryptAt(receiverSecret);
+export const encryptCluster = encryptAt(clusterSecrets);
+export const decryptCluster = decryptAt(clusterSecrets);
 
 /**
  * Throws if the store has values that are encrypted with an unknown key. The server checks this at its start, before a

@@ -24,9 +24,13 @@ export interface Placed {
   readonly isRunning: boolean;
   /** Why the runner has not been started yet, for the job's owner; empty if the engine says nothing. */
   readonly reason: string;
+  /** Set if the engine has given the runner up before it started. Nothing of the job has run then. */
+  readonly isGivenUp?: true;
 }
 
 export interface Placer {
+  /** The most runners that the engine should have at a time; absent if only slots limit them. */
+  readonly inFlight?: number;
   /**
    * A runner of which nothing else is known has ended if it was missing in the list for this many milliseconds. The
    * engine chooses if this is absent.

@@ -5,7 +5,6 @@ import {
   CannotStart,
   type Engine,
   EngineUnreachable,
-  type IsolationLevel,
   type JobSpec,
   type LogSource,
   type Observation,
@@ -20,7 +19,7 @@ import { begunPhases, type Runners } from "./runners.ts";
 import { travellingJob } from "./travelling-job.ts";
 
 export interface RunnerEngineOptions {
-  readonly isolation: IsolationLevel;
+  readonly isolation: Engine["capabilities"]["isolation"];
   readonly jobsDir: string;
   readonly runners: Runners;
   readonly placer: Placer;
@@ -45,6 +44,7 @@ interface Told {
 
 export class RunnerEngine implements Engine {
   readonly capabilities: Engine["capabilities"];
+  readonly inFlight?: number;
   readonly #options: RunnerEngineOptions;
   readonly #scripts: ReadonlyMap<InsideScript, string>;
   readonly #runner: string;
@@ -62,6 +62,7 @@ export class RunnerEngine implements Engine {
     this.#runner = runner;
     this.#silenceMs = options.silenceMs ?? usualSilenceMs;
     this.capabilities = { isolation: options.isolation };
+    if (options.placer.inFlight !== undefined) this.inFlight = options.placer.inFlight;
   }
 
   /** Submits an attempt. Concurrent calls with the same key share one submission, so that they place one runner. */
@@ -158,7 +159,13 @@ export class RunnerEngine implements Engine {
 
   /** The state of an attempt that no runner has claimed. */
   #unclaimed(folder: RunnerFolder, handle: string | null, { placed, ended }: Told, isGone: boolean): Observation {
-    if (placed) return placed.isRunning ? { state: "SUBMITTED" } : { state: "WAITING", reason: placed.reason };
+    // It never ran, so another attempt may wait in its place.
+    if (placed?.isGivenUp) return { state: "ABSENT" };
+    if (placed?.isRunning) return { state: "SUBMITTED" };
+    if (placed) {
+      if (placed.reason !== "") folder.say(`The job waits on its cluster. ${placed.reason}`);
+      return { state: "WAITING", reason: placed.reason };
+    }
     if (handle === null && !folder.has("placed")) return { state: "ABSENT" };
     if (!isGone) return { state: "SUBMITTED" };
     // The claim decides: a runner that comes up now gets nothing.

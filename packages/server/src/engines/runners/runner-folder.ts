@@ -4,6 +4,7 @@
  */
 import { timingSafeEqual } from "node:crypto";
 import {
+  appendFileSync,
   existsSync,
   linkSync,
   mkdirSync,
@@ -40,6 +41,9 @@ export interface End extends Exit {
  * repeats its end is answered correctly.
  */
 const kept = new Set(["claim", "code", "token", "log", "end", "limit"]);
+
+/** The most bytes of a log that the server writes before the runner does: a reason may change back and forth. */
+const mostSaid = 8192;
 
 export class RunnerFolder {
   readonly path: string;
@@ -108,20 +112,40 @@ export class RunnerFolder {
     return given.length > 0 && known.some((line) => line.length === given.length && timingSafeEqual(line, given));
   }
 
+  /**
+   * Adds a line to the log while no runner has claimed the attempt, if it differs from the last one. The runner's own
+   * output comes after these lines.
+   */
+  say(line: string): void {
+    if (line === this.text("said") || this.claim() || this.logSize() >= mostSaid) return;
+    appendFileSync(this.log, `[millrace] ${line}\n`, { mode: 0o600 });
+    this.write("said", line);
+  }
+
+  /** Notes where the runner's own output begins. */
+  beginLog(): void {
+    if (!this.has("before")) this.write("before", String(this.logSize()));
+  }
+
+  /** Bytes of the log that are not the runner's. */
+  #before = () => Number(this.text("before"));
+  /** Bytes of the log that the runner has sent. */
+  sentSize = () => this.logSize() - this.#before();
+
   logSize = () => statSync(this.log, { throwIfNoEntry: false })?.size ?? 0;
   logBytes = () => (statSync(this.log, { throwIfNoEntry: false })?.blocks ?? 0) * 512;
 
   /**
-   * Appends bytes to the log if it ends at this offset. Returns the size of the log then; a runner whose bytes do not
-   * follow goes on from there.
+   * Appends bytes to the log if the runner's output ends at this offset. Returns the size of its output then; a runner
+   * whose bytes do not follow goes on from there.
    */
   async append(offset: number, bytes: Uint8Array): Promise<number> {
     const file = await open(this.log, "a", 0o600);
     try {
-      const { size } = await file.stat();
-      if (size !== offset) return size;
+      const sent = (await file.stat()).size - this.#before();
+      if (sent !== offset) return sent;
       await file.appendFile(bytes);
-      return size + bytes.length;
+      return sent + bytes.length;
     } finally {
       await file.close();
     }

@@ -31,9 +31,13 @@ CANNOT_RUN = 92
 # Seconds that one request may take; a beat is answered after at most `BEAT` seconds.
 PATIENCE = 60
 BEAT = 5
+# A new step is told after this many seconds, unless the job has ended by then.
+STEP = 0.2
 # The most bytes of the log in one request.
 PIECE = 1024 * 1024
 MOST_METRICS = 64 * 1024
+# Beginnings of the names of variables by which a cluster tells a job what it was given. The job gets these.
+PASSED = ("SLURM_", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
 
 
 class Refused(Exception):
@@ -197,18 +201,33 @@ class Beats(threading.Thread):
 
     def run(self):
         while not self.attempt.over.is_set():
-            with self.attempt.lock:
-                steps = list(self.attempt.steps)
-            orders = {"cancel": self.attempt.canceled, "force": self.attempt.forced}
-            body = {"steps": steps, "age": time.monotonic() - self.attempt.began, "orders": orders}
             try:
-                self.obey(self.server.call("beat", body, tries=1))
+                self.beat(wait=True)
             except Refused:
                 self.attempt.refused = True
                 self.processes.signal(signal.SIGKILL)
                 return
             except Exception:
                 self.attempt.over.wait(1)
+
+    def beat(self, wait):
+        with self.attempt.lock:
+            steps = list(self.attempt.steps)
+            orders = {"cancel": self.attempt.canceled, "force": self.attempt.forced}
+        body = {"steps": steps, "age": time.monotonic() - self.attempt.began, "orders": orders, "wait": wait}
+        self.obey(self.server.call("beat", body, tries=1))
+
+    def tell_step(self):
+        """Tells of a new step beside the beat that waits for orders. A job that ends at once need not tell."""
+
+        def tell():
+            if not self.attempt.over.wait(STEP):
+                try:
+                    self.beat(wait=False)
+                except Exception:
+                    pass  # The next beat tells it.
+
+        threading.Thread(target=tell, daemon=True).start()
 
     def obey(self, orders):
         with self.attempt.lock:
@@ -231,6 +250,7 @@ class Runner:
         self.server, self.job, self.folder = server, job, folder
         self.attempt = Attempt()
         self.processes = Processes()
+        self.beats = Beats(server, self.attempt, self.processes)
         self.work = os.path.join(folder, "work")
         self.input = os.path.join(folder, "input")
         self.log = os.path.join(folder, "log")
@@ -241,9 +261,8 @@ class Runner:
             os.mkdir(path, 0o700)
         open(self.log, "wb").close()
         sender = LogSender(self.server, self.log, self.attempt)
-        beats = Beats(self.server, self.attempt, self.processes)
         sender.start()
-        beats.start()
+        self.beats.start()
         code, phase = self.run_phases()
         finished = now()
         self.processes.kill_all()
@@ -289,6 +308,7 @@ class Runner:
                 if self.attempt.canceled or self.attempt.refused:
                     return 143, last
                 self.attempt.steps.append({"name": name, "started_at": now()})
+            self.beats.tell_step()
             last = name
             code = self.guarded(run)
             if code != 0:
@@ -350,6 +370,7 @@ class Runner:
 
     def environment(self):
         own = {
+            **{name: value for name, value in os.environ.items() if name.startswith(PASSED)},
             "LANG": "C.UTF-8",
             "PATH": os.environ.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
             "PYTHONUNBUFFERED": "1",

@@ -39,6 +39,8 @@ export interface Beat {
   readonly age: number;
   /** The orders that the runner has carried out. */
   readonly orders: Orders;
+  /** False if the runner only tells something and does not wait for an order. */
+  readonly wait?: boolean;
 }
 
 export interface ReportedEnd {
@@ -111,6 +113,7 @@ export class Runners {
     const { instance } = folder.claimFor({ ...runner, at: Date.now() });
     if (instance === null || folder.end()) throw over();
     if (instance !== runner.instance) throw new RunnerRefused("taken", "Another runner has claimed this attempt.");
+    folder.beginLog();
     const token = randomBytes(32).toString("base64url");
     folder.write("token", hashOf(token));
     this.#hear(key, 0);
@@ -141,14 +144,15 @@ export class Runners {
   }
 
   /** Notes that the runner is alive, and returns its orders: when there is a new one, or after a while. */
-  async beat(key: string, { steps, age, orders }: Beat, gone: AbortSignal): Promise<Orders> {
+  async beat(key: string, { steps, age, orders, wait = true }: Beat, gone: AbortSignal): Promise<Orders> {
     const folder = this.#running(key);
     this.#hear(key, age * 1000);
-    if (JSON.stringify(steps) !== folder.text("steps")) {
+    // Two beats may overtake each other; steps are only ever added.
+    if (steps.length > folder.steps().length) {
       folder.writeJson("steps", steps);
       this.#onChange(key, steps.at(-1)?.name ?? "");
     }
-    if (sameOrders(this.#ordersOf(folder), orders)) await this.#newOrder(key, gone);
+    if (wait && sameOrders(this.#ordersOf(folder), orders)) await this.#newOrder(key, gone);
     if (folder.end()) throw over();
     return this.#ordersOf(folder);
   }
@@ -157,7 +161,7 @@ export class Runners {
   end(key: string, end: ReportedEnd): void {
     const folder = this.folder(key);
     if (folder.end()) return;
-    const size = folder.logSize();
+    const size = folder.sentSize();
     if (size < end.log_size)
       throw new RunnerRefused("incomplete", `The log has ${size} bytes here, not ${end.log_size}. Send the rest.`);
     folder.writeJson("end", {

@@ -14,7 +14,6 @@ export const isOver = (state: string) => over.has(state);
 
 /** Why a job waits. The first expression that matches applies. */
 const reasons: readonly (readonly [RegExp, string])[] = [
-  [/^None$|^$/, "it has not been considered yet"],
   [/^Resources$/, "no node has enough free resources"],
   [/^Priority$/, "jobs of higher priority are ahead of it"],
   [/^(JobHeldAdmin|JobHeldUser|.*held.*)$/, "it is held; `scontrol release` lets it go on"],
@@ -28,10 +27,11 @@ const reasons: readonly (readonly [RegExp, string])[] = [
   [/^(Licenses|Reservation|BeginTime|Dependency|DependencyNeverSatisfied|BurstBuffer\w*)$/, "it waits for a condition"],
 ];
 
+/** Why a job waits, in words; empty while Slurm has not considered it. */
 export function reasonInWords(reason: string): string {
+  if (reason === "" || reason === "None") return "";
   const [, words] = reasons.find(([expression]) => expression.test(reason)) ?? [];
-  const shown = reason === "" || reason === "None" ? "" : ` (${reason})`;
-  return words === undefined ? `Slurm: ${reason}` : `Slurm: ${words}${shown}`;
+  return words === undefined ? `Slurm: ${reason}` : `Slurm: ${words} (${reason})`;
 }
 
 /** How a job ended. `status` is the status of its batch script, as wait(2) returns it. */

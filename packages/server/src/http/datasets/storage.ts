@@ -7,18 +7,30 @@ import { readListing, schemeOf, type UsedCredentials, wishFor } from "../../doma
 import { CredentialsUnavailable, gatherCredentials, requireCredentials } from "../../domain/jobs/job-credentials.ts";
 import type { DatasetContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
-import { ListingPlaces } from "./listing-places.ts";
 import { listFolderOf } from "./sources.ts";
 
+/**
+ * Maximum number of listings of one user, one team, and of all, at a time: each is a process. Beyond `all`, a team that
+ * has none under way gets one, up to `withFirst`: otherwise a few people with slow storages would keep out everybody.
+ */
+const most = { user: 3, team: 4, all: 12, withFirst: 24 };
+
+export interface Running {
+  readonly userId: number;
+  readonly teamId: number;
+}
+
 export function storageRoutes(app: FastifyInstance, context: DatasetContext): void {
-  const places = new ListingPlaces();
+  const running = new Set<Running>();
 
   register(app, context, routes.browseStorage, async ({ principal, team, body, request }) => {
     const { uri, cursor } = body;
     const scheme = schemeOf(uri);
     if (scheme === "file") return localListing(uri, Number(cursor ?? 0), context.jobPaths);
     const credentials = await credentialsFor(context, team, principal, body.credentials_name);
-    const leave = places.take({ userId: principal.userId, teamId: team.id });
+    const own = { userId: principal.userId, teamId: team.id };
+    requireTurn(running, own);
+    running.add(own);
     try {
       const wish = wishFor(scheme, uri, credentials, cursor ?? undefined);
       const answer = await whileWanted(request.raw.socket, context.stopping, (unwanted) =>
@@ -27,7 +39,7 @@ export function storageRoutes(app: FastifyInstance, context: DatasetContext): vo
       if (context.stopping.aborted) throw new ApiError("unavailable", "The server is stopping. Try again in a moment.");
       return readListing(uri, answer, credentials);
     } finally {
-      leave();
+      running.delete(own);
     }
   });
 }
@@ -47,6 +59,16 @@ async function whileWanted<T>(
   } finally {
     socket.off("close", leave);
   }
+}
+
+/** Throws if a user of a team may not start another listing beside those that run. */
+export function requireTurn(running: ReadonlySet<Running>, { userId, teamId }: Running): void {
+  const all = [...running];
+  const ofUser = all.filter((one) => one.userId === userId).length;
+  const ofTeam = all.filter((one) => one.teamId === teamId).length;
+  const ofAll = ofTeam === 0 ? most.withFirst : most.all;
+  if (ofUser < most.user && ofTeam < most.team && all.length < ofAll) return;
+  throw new ApiError("too_many_requests", "Too many storages are being listed at once. Try again in some seconds.");
 }
 
 async function credentialsFor(

@@ -145,8 +145,9 @@ class JobFeed {
     const stopListening = this.#context.signals.onJobChange(this.#jobId, () => this.#due.wake());
     try {
       while (!this.#ended.signal.aborted) {
+        const seen = this.#due.count;
         if (await this.#lookAgain()) this.#tell();
-        await this.#due.wait(pollMs, this.#ended.signal);
+        await this.#due.wait(pollMs, seen, this.#ended.signal);
       }
     } catch (error) {
       // The next follower starts a new feed.
@@ -200,7 +201,7 @@ class JobFeed {
       } catch (error) {
         const isAway = isUnavailable(error) || error instanceof BlobsUnavailable;
         if (!isAway || this.#ended.signal.aborted) throw error;
-        await new Signal().wait(outageMs, this.#ended.signal);
+        await new Signal().wait(outageMs, 0, this.#ended.signal);
       }
     }
   }

@@ -5,10 +5,10 @@ import { cancelJob, createJob, requireTeamJob, searchTeamJobs } from "../../doma
 import { explainWait } from "../../domain/jobs/waits.ts";
 import { readAttempts } from "../../domain/lifecycle/retries.ts";
 import { attemptKey } from "../../engines/engine.ts";
-import { engineKindOf } from "../../store/queries/jobs/clusters.ts";
 import { getJobState } from "../../store/queries/jobs/jobs.ts";
 import type { JobContext } from "../requests/context.ts";
 import { JsonText, register } from "../requests/route.ts";
+import { clusterSight } from "./cluster-sight.ts";
 
 export function jobRoutes(app: FastifyInstance, context: JobContext): void {
   const { clock, faults, disk } = context;
@@ -33,7 +33,7 @@ export function jobRoutes(app: FastifyInstance, context: JobContext): void {
     const id = params.job_id.toLowerCase();
     await requireTeamJob(context, team, id);
     const job = await getJobState(context.store.db, id);
-    const engine = context.engines.of({ engine: (await engineKindOf(context.store.db, id)) ?? "" });
+    const engine = context.engines.of(job?.cluster_id ?? 0);
     const samples = (await engine.usage?.(attemptKey(id, job?.attempt ?? 0))) ?? [];
     const memory = samples.map((sample) => sample.memory_bytes);
     return {
@@ -54,8 +54,7 @@ export function jobRoutes(app: FastifyInstance, context: JobContext): void {
   register(app, context, routes.getJobWait, async ({ team, params }) => {
     const id = params.job_id.toLowerCase();
     await requireTeamJob(context, team, id);
-    const isLow = await disk.isLow();
-    const found = await explainWait(context, id, (cluster) => isLow || context.engines.isPaused(cluster));
+    const found = await explainWait(context, id, await clusterSight(context));
     if (!found) throw new ApiError("not_found", `There is no job ${id} in the team ${team.name}.`);
     return found;
   });

@@ -50,6 +50,8 @@ export interface WorkContext extends RequestContext, JobsContext {
 /** Context for routes of jobs, their files and their logs. */
 export interface JobContext extends WorkContext {
   readonly engines: Engines;
+  /** Opens the engines of new or changed clusters, and closes those of removed ones. */
+  readonly keepEngines: () => Promise<void>;
   readonly faults: Faults;
   readonly blobs: Blobs;
   readonly archive?: LogArchive | undefined;

@@ -8,6 +8,7 @@ import type { Tables } from "../schema/tables.ts";
 import { attemptHandles } from "./attempt-handles.ts";
 import { boundedReads } from "./bounded-reads.ts";
 import { countedVariables } from "./counted-variables.ts";
+import { managedClusters } from "./managed-clusters.ts";
 import { momentsAndTriggers } from "./moments-and-triggers.ts";
 import { scheduleHealth } from "./schedule-health.ts";
 import { timeLimitsAndRetries } from "./time-limits-and-retries.ts";
@@ -39,6 +40,7 @@ const migrations: readonly Migration[] = [
   attemptHandles,
   waitsForFiles,
   boundedReads,
+  managedClusters,
 ];
 
 /** The schema version that this program writes. */

@@ -10,6 +10,7 @@ export const encryptedPlaces = [
   { table: "credentials", column: "secret" },
   { table: "pipelines", column: "environment" },
   { table: "receivers", column: "secret" },
+  { table: "clusters", column: "secrets" },
 ] as const;
 
 export type EncryptedPlace = (typeof encryptedPlaces)[number];

@@ -23,6 +23,7 @@ const tables = {
   audit: "kept",
   credentials: "kept",
   clusters: "kept",
+  cluster_teams: "kept",
   files: "kept",
   jobs: "kept",
   large_specs: "kept",

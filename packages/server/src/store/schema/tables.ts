@@ -3,6 +3,8 @@ import type {
   BackfillFailurePolicy,
   BackfillStatus,
   CatchUpPolicy,
+  ClusterIsolation,
+  ClusterState,
   DeliveryStatus,
   ExportStatus,
   FiringOutcome,
@@ -35,6 +37,8 @@ export interface Tables {
   audit: AuditTable;
   credentials: CredentialsTable;
   clusters: ClustersTable;
+  /** The teams that may use a cluster that is not for all teams. */
+  cluster_teams: { cluster_id: number; team_id: number };
   files: FilesTable;
   jobs: JobsTable;
   /**
@@ -146,6 +150,8 @@ interface TeamsTable {
   max_environment_bytes: number | null;
   /** Credentials given to jobs that name none; null means that these jobs get none. */
   default_credentials_id: number | null;
+  /** Null means the default cluster of the server. */
+  default_cluster_id: Generated<number | null>;
   /** Default version of the dataset library for jobs that pin none; null means the server's default. */
   library_version: string | null;
   /** Time limit in seconds of jobs that do not set their own; null means no limit. */
@@ -252,10 +258,21 @@ interface ClustersTable {
   id: Generated<number>;
   name: string;
   engine: string;
-  isolation: "none" | "uid" | "bwrap";
+  isolation: ClusterIsolation;
   max_workers: number;
+  /** 0 if the cluster was removed. Its row stays, because jobs refer to it. */
   is_active: number;
   is_default: number;
+  /** What an administrator has set; whether the cluster can be reached is not stored. */
+  state: Generated<ClusterState>;
+  /** Options of the engine as JSON. */
+  options: Generated<string>;
+  /** Secrets of the engine as JSON, encrypted; empty if there are none. */
+  secrets: Generated<string>;
+  /** 1 if all teams may use the cluster, 0 if only those in `cluster_teams`. */
+  is_shared: Generated<number>;
+  /** 1 if an administrator lets several teams use a cluster that does not isolate jobs from each other. */
+  shares_unisolated: Generated<number>;
 }
 
 interface FilesTable {

@@ -3,7 +3,6 @@ import { type Insertable, type Selectable, sql } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
 import type { Db } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
-import { engineOfJob } from "./clusters.ts";
 
 export type AttemptRow = Selectable<Tables["attempts"]>;
 
@@ -22,10 +21,10 @@ const open = prepared<{ serverId: string }>()((db, value) =>
     .selectFrom("attempts")
     .innerJoin("jobs", "jobs.id", "attempts.job_id")
     .selectAll("attempts")
-    .select(["jobs.status", "jobs.steps", "jobs.pipeline_id", engineOfJob])
+    .select(["jobs.status", "jobs.steps", "jobs.pipeline_id"])
     .where("server_id", "=", value("serverId")),
 );
-/** Lists the open attempts of a server, with their jobs' status and their kind of engine. */
+/** Lists the open attempts of a server, with their jobs' status. */
 export const openAttempts = async (db: Db, serverId: string) => (await open(db, { serverId })).rows;
 /** Lists the open attempts of all servers. */
 export const allAttempts = (db: Db) =>
@@ -55,6 +54,12 @@ const sumOfSlots = prepared<{ clusterId: number }>()((db, value) =>
 );
 export const busySlots = async (db: Db, clusterId: number): Promise<number> =>
   Number((await sumOfSlots(db, { clusterId })).rows[0]?.slots ?? 0);
+
+/** Counts the open attempts of a cluster. */
+export async function countOpen(db: Db, clusterId: number): Promise<number> {
+  const query = db.selectFrom("attempts").select((eb) => eb.fn.countAll<number>().as("open"));
+  return Number((await query.where("cluster_id", "=", clusterId).executeTakeFirst())?.open ?? 0);
+}
 
 /** Lists the team's jobs that hold slots of a cluster, the oldest attempt first. */
 export const slotHolders = (db: Db, clusterId: number, teamId: number, limit: number) =>

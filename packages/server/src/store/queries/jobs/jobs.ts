@@ -8,7 +8,6 @@ import { eachPart, nextTurn, parts } from "../batches.ts";
 import { heardJob, noteJobs } from "../events/outbox.ts";
 import { addUsage } from "../people/team-usage.ts";
 import { beginning, ifShort } from "../short-texts.ts";
-import { engineOfJob } from "./clusters.ts";
 import {
   type LongField,
   longTexts,
@@ -156,7 +155,7 @@ export const getShortJob = async (db: Db, id: string): Promise<ShortJob | undefi
 const stateById = prepared<{ id: string }>()((db, value) =>
   db
     .selectFrom("jobs")
-    .select(["team_id", "status", "attempt", "retried", "log_removed_at"])
+    .select(["team_id", "status", "attempt", "retried", "log_removed_at", "cluster_id"])
     .where("id", "=", value("id")),
 );
 /** Returns only the state of a job, for frequent polling. */
@@ -167,7 +166,7 @@ export type JobState = NonNullable<Awaited<ReturnType<typeof getJobState>>>;
 export async function getJobStates(db: Db, ids: readonly string[]): Promise<Map<string, JobState>> {
   const rows = await db
     .selectFrom("jobs")
-    .select(["id", "team_id", "status", "attempt", "retried", "log_removed_at"])
+    .select(["id", "team_id", "status", "attempt", "retried", "log_removed_at", "cluster_id"])
     .where("id", "in", ids)
     .execute();
   return new Map(rows.map(({ id, ...state }) => [id, state]));
@@ -176,7 +175,7 @@ export async function getJobStates(db: Db, ids: readonly string[]): Promise<Map<
 const secretsById = prepared<{ id: string }>()((db, value) =>
   db
     .selectFrom("jobs")
-    .select(["id", "status", "attempt", "retried", "environment", "secrets", "log_removed_at", engineOfJob])
+    .select(["id", "status", "attempt", "retried", "environment", "secrets", "log_removed_at", "cluster_id"])
     .where("id", "=", value("id")),
 );
 /** Returns the encrypted variables and secrets that must be masked in the job's log. */
@@ -198,7 +197,7 @@ export async function findJob(db: Db, teamId: number, id: string): Promise<Liste
 export const jobsWithOldLogs = (db: Db, before: string, after: { finished_at: string; id: string }, limit: number) =>
   db
     .selectFrom("jobs")
-    .select((eb) => ["id", "attempt", engineOfJob, eb.ref("finished_at").$castTo<string>().as("finished_at")])
+    .select((eb) => ["id", "attempt", "cluster_id", eb.ref("finished_at").$castTo<string>().as("finished_at")])
     .where("finished_at", "is not", null)
     .where("log_removed_at", "is", null)
     .where("finished_at", "<", before)
@@ -247,7 +246,7 @@ export async function teamsOfJobs(db: Db, ids: readonly string[]): Promise<Map<s
 export const jobsWithUncountedLogs = (db: Db, limit: number) =>
   db
     .selectFrom("jobs")
-    .select(["id", "attempt", engineOfJob])
+    .select(["id", "attempt", "cluster_id"])
     .where("log_bytes", "is", null)
     .where("log_removed_at", "is", null)
     .where("finished_at", "is not", null)
@@ -272,7 +271,7 @@ export async function countLog(db: Db, id: string, bytes: number): Promise<void>
 export const oldestLogs = (db: Db, teamId: number, limit: number) =>
   db
     .selectFrom("jobs")
-    .select((eb) => ["id", "attempt", engineOfJob, eb.ref("log_bytes").$castTo<number>().as("log_bytes")])
+    .select((eb) => ["id", "attempt", "cluster_id", eb.ref("log_bytes").$castTo<number>().as("log_bytes")])
     .where("team_id", "=", teamId)
     .where("log_bytes", ">", 0)
     .where("log_removed_at", "is", null)

@@ -207,3 +207,14 @@ export async function releaseRetry(db: Db, jobId: string, notBefore: string): Pr
   const query = db.updateTable("queue").set({ not_before: "" }).where("job_id", "=", jobId).where("waits_for", "=", "");
   return (await query.where("not_before", "=", notBefore).executeTakeFirst()).numUpdatedRows === 1n;
 }
+
+/** Lists jobs that wait for a cluster that was removed, with the name of the cluster. */
+export const queuedOnRemoved = (db: Db, limit: number) =>
+  db
+    .selectFrom("queue")
+    .innerJoin("clusters", "clusters.id", "queue.cluster_id")
+    .select(["queue.job_id", "clusters.name"])
+    .where("clusters.is_active", "=", 0)
+    .orderBy("queue.job_id")
+    .limit(limit)
+    .execute();

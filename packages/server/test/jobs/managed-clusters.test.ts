@@ -1,0 +1,239 @@
+/**
+ * Clusters that administrators manage. The engine places runners beside the server (runners/process-placer.ts says
+ * what is fake); everything else is real.
+ */
+import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
+import { after, before, describe, it } from "node:test";
+import { type AuditEntry, type Client, routes } from "@millrace/contract";
+import {
+  createJob,
+  readJob,
+  readLog,
+  runJob,
+  shell,
+  waitForEnd,
+  waitForStatus,
+} from "@millrace/testing/millrace/jobs.ts";
+import { EngineUnreachable } from "../../src/engines/engine.ts";
+import type { OpenEngine } from "../../src/engines/registry.ts";
+import type { Placed } from "../../src/engines/runners/placer.ts";
+import { RunnerEngine } from "../../src/engines/runners/runner-engine.ts";
+import { ProcessPlacer } from "../engine/runners/process-placer.ts";
+import { type InProcessServer, startInProcess } from "../support/in-process.ts";
+import { addPerson, addTeam } from "../support/people.ts";
+
+/** A cluster that can be away, or have no room. */
+class MoodyPlacer extends ProcessPlacer {
+  static isAway = false;
+  static reason = "";
+
+  override async list(): Promise<Map<string, Placed>> {
+    if (MoodyPlacer.isAway) throw new EngineUnreachable("The controller does not answer.");
+    const listed = await super.list();
+    const { reason } = MoodyPlacer;
+    return reason === "" ? listed : new Map([...listed].map(([key]) => [key, { isRunning: false, reason }]));
+  }
+}
+
+describe("a managed cluster", () => {
+  let server: InProcessServer;
+  let client: Client;
+  let other: Client;
+  const folder = ProcessPlacer.folder();
+  const opened: object[] = [];
+  const slurm: OpenEngine = ({ options, secrets, ...surroundings }) => {
+    opened.push(options);
+    assert.deepEqual(secrets, {});
+    const delay = Number((options as { account: string }).account || 0);
+    return RunnerEngine.open({
+      ...surroundings,
+      isolation: "none",
+      placer: new MoodyPlacer(folder, delay),
+      silenceMs: 200,
+    });
+  };
+
+  before(async () => {
+    server = await startInProcess({}, undefined, { engines: { slurm } });
+    client = await server.client();
+    await addTeam(server, "others");
+    other = (await addPerson(server, "olga", { team: "others", role: "editor" })).client;
+    await add("hpc");
+  });
+  after(async () => {
+    await server.dispose();
+    rmSync(folder, { recursive: true });
+  });
+
+  const add = (name: string, rest: object = {}) =>
+    client.call(routes.createCluster, {
+      body: { name, engine: "slurm", max_workers: 4, teams: ["main"], slurm: { partition: "gpu" }, ...rest },
+    });
+  const set = (name: string, body: object) =>
+    client.call(routes.updateCluster, { params: { cluster_name: name }, body });
+  const on = (name: string, query: string) => shell(query, { compute_cluster_name: name });
+  const seenBy = async (who: Client) => (await who.call(routes.listClusters, { query: {} })).map(({ name }) => name);
+
+  it("runs jobs, with the options that were given and the defaults of the others", async () => {
+    const { job, log } = await runJob(client, on("hpc", "echo hello from $MILLRACE_JOB_ID; exit 3"));
+    assert.deepEqual([job.status, job.exit_code, job.compute_cluster_name], ["FAILED", 3, "hpc"]);
+    assert.equal(log, `hello from ${job.id}\n`);
+    const shown = await client.call(routes.getManagedCluster, { params: { cluster_name: "hpc" } });
+    assert.deepEqual(
+      [shown.engine, shown.status, shown.status_reason, shown.isolation, shown.teams, shown.options["partition"]],
+      ["slurm", "ACTIVE", null, "none", ["main"], "gpu"],
+    );
+    assert.equal(shown.options["python"], "python3");
+  });
+
+  it("serves only the teams that it is for", async () => {
+    assert.deepEqual([await seenBy(client), await seenBy(other)], [["local", "hpc"], ["local"]]);
+    await assert.rejects(createJob(other, on("hpc", "true")), /compute_cluster_name: expected one of local \(1\)/);
+    assert.equal((await runJob(other, shell("true"))).job.compute_cluster_name, "local");
+  });
+
+  it("serves one team if its engine does not isolate jobs, unless an administrator accepts that", async () => {
+    await assert.rejects(set("hpc", { teams: [] }), /teams: expected one team, because slurm does not isolate/);
+    await assert.rejects(set("hpc", { teams: ["main", "others"] }), /does not isolate/);
+    assert.deepEqual(await seenBy(other), ["local"], "nothing was changed");
+    await set("hpc", { teams: ["main", "others"], shares_unisolated: true });
+    assert.deepEqual(await seenBy(other), ["local", "hpc"]);
+    await set("hpc", { teams: ["main"], shares_unisolated: false });
+  });
+
+  it("is the default of the teams that it is set for", async () => {
+    await set("hpc", { default_of: ["main"] });
+    assert.equal((await runJob(client, shell("true"))).job.compute_cluster_name, "hpc");
+    assert.equal((await runJob(other, shell("true"))).job.compute_cluster_name, "local");
+    await set("hpc", { default_of: [] });
+    assert.equal((await runJob(client, shell("true"))).job.compute_cluster_name, "local");
+  });
+
+  it("refuses jobs that use datasets, and says why", async () => {
+    const body = { query: "import datachain", query_type: "PYTHON" as const, compute_cluster_name: "hpc" };
+    await assert.rejects(createJob(client, body), /compute_cluster_name: expected local, because .*datasets.*"hpc"/);
+  });
+
+  it("starts no jobs while it is paused, says why, and starts them afterwards", async () => {
+    await set("hpc", { state: "PAUSED" });
+    const { id } = await createJob(client, on("hpc", "true"));
+    const wait = await client.call(routes.getJobWait, { params: { job_id: id }, query: {} });
+    assert.match(wait.reasons[0]?.message ?? "", /The cluster hpc starts no jobs. An administrator has paused it/);
+    await set("hpc", { state: "ACTIVE" });
+    assert.equal((await waitForEnd(client, id)).status, "COMPLETE");
+  });
+
+  it("accepts no jobs while it drains, and running jobs go on", async () => {
+    const running = await createJob(client, on("hpc", "sleep 2"));
+    await waitForStatus(client, running.id, ["RUNNING"]);
+    await set("hpc", { state: "DRAINING" });
+    await assert.rejects(createJob(client, on("hpc", "true")), /an administrator drains hpc/);
+    assert.equal((await waitForEnd(client, running.id)).status, "COMPLETE");
+    await set("hpc", { state: "ACTIVE" });
+  });
+
+  it("shows a job that the cluster has no room for as PROVISIONING, until it starts", async () => {
+    await set("hpc", { slurm: { account: "2" } });
+    MoodyPlacer.reason = "Slurm: Resources";
+    const { id } = await createJob(client, on("hpc", "echo ran"));
+    await waitForStatus(client, id, ["PROVISIONING"]);
+    MoodyPlacer.reason = "";
+    assert.equal((await waitForEnd(client, id)).status, "COMPLETE");
+    assert.equal(await readLog(client, id), "[millrace] The job waits on its cluster. Slurm: Resources\nran\n");
+    await set("hpc", { slurm: { account: "" } });
+  });
+
+  it("is shown as unreachable with the reason, and no job is lost meanwhile", async () => {
+    MoodyPlacer.isAway = true;
+    const { id } = await createJob(client, on("hpc", "echo ran"));
+    const status = async () =>
+      (await client.call(routes.getManagedCluster, { params: { cluster_name: "hpc" } })).status;
+    while ((await status()) !== "UNREACHABLE") await new Promise((resolve) => setTimeout(resolve, 20));
+    const { status_reason } = await client.call(routes.getManagedCluster, { params: { cluster_name: "hpc" } });
+    assert.match(status_reason ?? "", /The controller does not answer/);
+    assert.equal((await runJob(client, shell("echo here"))).job.status, "COMPLETE", "other clusters go on");
+    MoodyPlacer.isAway = false;
+    assert.equal((await waitForEnd(client, id)).status, "COMPLETE");
+    assert.equal(await readLog(client, id), "ran\n");
+  });
+
+  it("is tested with a job that does nothing, step by step", async () => {
+    const test = (seconds = 20) =>
+      client.call(routes.testCluster, { params: { cluster_name: "hpc" }, body: { seconds } });
+    const good = await test();
+    assert.deepEqual(
+      good.steps.map(({ name, ok }) => [name, ok]),
+      [
+        ["Reach the cluster", true],
+        ["Submit a job", true],
+        ["Start the job", true],
+        ["Run the job", true],
+      ],
+    );
+    MoodyPlacer.reason = "Slurm: the partition is down";
+    await set("hpc", { slurm: { account: "5" } });
+    const bad = await test(1);
+    MoodyPlacer.reason = "";
+    assert.deepEqual([bad.ok, bad.steps.at(-1)?.ok], [false, false]);
+    assert.match(bad.steps.at(-1)?.message ?? "", /still waits\. Slurm: the partition is down/);
+    await set("hpc", { slurm: { account: "" } });
+    MoodyPlacer.isAway = true;
+    const away = await test();
+    MoodyPlacer.isAway = false;
+    assert.deepEqual([away.ok, away.steps.length], [false, 1]);
+    assert.match(away.steps[0]?.message ?? "", /does not answer/);
+  });
+
+  it("refuses what its engine does not know, in words", async () => {
+    await assert.rejects(add("Upper"), /name/);
+    await assert.rejects(add("hpc"), /There is already a cluster hpc/);
+    await assert.rejects(add("bad", { secrets: { token: "x" } }), /secrets: expected none for the engine slurm/);
+    await assert.rejects(add("bad", { slurm: { partitions: "x" } }), /slurm/);
+    await assert.rejects(add("bad", { teams: ["nobody"] }), /teams: expected names of teams/);
+    await assert.rejects(set("local", { max_workers: 3 }), /MILLRACE_MAX_WORKERS/);
+    await assert.rejects(set("nowhere", {}), /There is no cluster nowhere/);
+    assert.deepEqual(await seenBy(client), ["local", "hpc"], "nothing was added");
+  });
+
+  it("is removed only when no job needs it; logs stay, and its name is free again", async () => {
+    await add("short");
+    const { job } = await runJob(client, on("short", "echo kept"));
+    await set("short", { state: "PAUSED" });
+    const waiting = await createJob(client, on("short", "true"));
+    const remove = () => client.call(routes.deleteCluster, { params: { cluster_name: "short" } });
+    await assert.rejects(remove(), /in use: jobs occupy 0 of its slots, and 1 jobs wait/);
+    await client.call(routes.cancelJob, { params: { job_id: waiting.id }, body: {} });
+    await waitForEnd(client, waiting.id);
+    await remove();
+    assert.deepEqual(await seenBy(client), ["local", "hpc"]);
+    assert.equal(await readLog(client, job.id), "kept\n");
+    await add("short");
+    assert.equal((await runJob(client, on("short", "echo again"))).log, "again\n");
+    await client.call(routes.deleteCluster, { params: { cluster_name: "short" } });
+  });
+
+  it("fails jobs that come to wait for it after it was removed", async () => {
+    await add("gone", { max_workers: 1 });
+    const { id } = await createJob(client, {
+      ...on("gone", "true"),
+      start_after: new Date(Date.now() + 1500).toISOString(),
+    });
+    await client.call(routes.deleteCluster, { params: { cluster_name: "gone" } });
+    const task = await readJob(client, id);
+    assert.equal(task.status, "TASK");
+    const made = async () =>
+      (await client.call(routes.listJobs, { query: { limit: 5 } })).find((job) => job.parent_job_id === id);
+    let job = await made();
+    while (job === undefined) job = await made();
+    const { status, error_message } = await waitForEnd(client, job.id);
+    assert.equal(status, "FAILED");
+    assert.match(error_message ?? "", /The cluster of the job no longer exists \(gone/);
+  });
+
+  it("is in the audit log with every change", async () => {
+    const rows = (await (await server.fetch(`${routes.listAudit.path}?limit=200`)).json()) as AuditEntry[];
+    const actions = new Set(rows.filter(({ target }) => target === "short").map(({ action }) => action));
+    assert.deepEqual([...actions].sort(), ["cluster.create", "cluster.remove", "cluster.update"]);
+  });
+});
