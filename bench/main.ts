@@ -19,6 +19,7 @@ const parts: Record<string, () => Promise<Measurement[]>> = {
   http: async () => (await import("./listing.ts")).measureHttp(),
   bodies: async () => (await import("./bodies.ts")).measureBodies(),
   log: async () => (await import("./logs.ts")).measureLogs(),
+  runners: async () => (await import("./runners.ts")).measureRunners(),
   "web-logs": async () => (await import("./web-logs.ts")).measureWebLogs(),
   storage: async () => (await import("./storage.ts")).measureStorage(),
   bridge: async () => (await import("./bridge.ts")).measureBridge(),

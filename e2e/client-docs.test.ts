@@ -15,6 +15,7 @@ import { ClientSuite } from "./support/client-suite.ts";
 import { commandsOf, type DocumentedCommand, readFences, Terminal } from "./support/documented.ts";
 
 const backfills = "runs a month of pipelines: e2e/cli-backfill.test.ts";
+const kubernetes = "needs a Kubernetes cluster: packages/server/test/long/engine-kubernetes.test.ts has one";
 /**
  * Commands that are not run, and why. All others are; remove an entry here when its command is removed from the docs.
  */
@@ -45,6 +46,16 @@ const notRun: Readonly<Record<string, string>> = {
   "millrace backfill show 7": backfills,
   "millrace backfill retry 7": backfills,
   "millrace backfill cancel 7": backfills,
+  "kubectl apply -f deploy/kubernetes/jobs.yaml": kubernetes,
+  "kubectl config view --raw --minify --flatten > kubeconfig": kubernetes,
+  "token=$(kubectl -n millrace-jobs get secret millrace-token -o jsonpath='{.data.token}' | base64 -d)": kubernetes,
+  'kubectl --kubeconfig kubeconfig config set-credentials millrace --token="$token"': kubernetes,
+  "kubectl --kubeconfig kubeconfig config set-context --current --user=millrace --namespace=millrace-jobs": kubernetes,
+  "kubectl --kubeconfig kubeconfig config view --raw --minify --flatten -o json > kubeconfig.json": kubernetes,
+  "millrace cluster add k8s --engine kubernetes --max-workers 20 --secret kubeconfig=@kubeconfig.json": kubernetes,
+  "millrace cluster test k8s": kubernetes,
+  "rm kubeconfig kubeconfig.json": kubernetes,
+  "millrace job run --cluster k8s hello.py": kubernetes,
   "ray get-auth-token --generate > ray-token": rayCluster,
   "millrace cluster add ray --engine ray --max-workers 64 --for main --option address=http://ray-head:8265 --secret token=@ray-token":
     rayCluster,

@@ -194,6 +194,7 @@ export {
 } from "./backfills.ts";
 export { type Client, createClient, type PlainRequest, requestOf } from "./client.ts";
 export { defaultOptions, type EngineKindName, engineKindNames, engineKinds } from "./clusters/engine-kinds.ts";
+export { KubernetesOptions, type KubernetesSecrets } from "./clusters/kubernetes-options.ts";
 export { RayOptions, RaySecrets } from "./clusters/ray-options.ts";
 export { SlurmOptions } from "./clusters/slurm-options.ts";
 export {
@@ -279,6 +280,7 @@ export {
 export { credentialsInput, environmentText, rerunInput, UnquotableVariable } from "./reruns.ts";
 export { retryLimits, retryWait, usualRetryDelay } from "./retries.ts";
 export { bodyLimitOf, type Route, type RouteInput, type RouteOutput } from "./routes.ts";
+export { runnerLimits } from "./runners.ts";
 export {
   type CatchUpPolicy,
   type CreatePipelineScheduleInput,

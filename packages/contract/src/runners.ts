@@ -3,7 +3,7 @@
  * it. A runner authenticates with the code, and later the token, of its attempt.
  */
 import { defineRoute } from "./routes.ts";
-import { nullable } from "./schema.ts";
+import { nullable, oneOf } from "./schema.ts";
 import { Type } from "./type.ts";
 
 const access = { kind: "runner", why: "it presents the secret of its attempt, not a token of a user" } as const;
@@ -19,6 +19,17 @@ const BegunStep = Type.Object({
   started_at: Type.Integer({ minimum: 0, maximum: 8.64e15, description: "milliseconds since the Unix epoch" }),
 });
 const BegunSteps = Type.Array(BegunStep, { maxItems: 10 });
+
+const Usage = nullable(
+  Type.Object({
+    cpu_seconds: Type.Number({ minimum: 0, maximum: 1e12 }),
+    memory_bytes: Type.Integer({ minimum: 0 }),
+    processes: Type.Integer({ minimum: 0 }),
+  }),
+);
+
+/** The limits that a runner enforces. `lease`: the server was not heard, and another attempt may follow. */
+export const runnerLimits = ["memory", "processes", "disk", "lease"] as const;
 
 const Orders = Type.Object(
   { cancel: Type.Boolean(), force: Type.Boolean() },
@@ -83,6 +94,7 @@ export const runnerBeat = defineRoute({
     steps: BegunSteps,
     age: Type.Number({ minimum: 0, description: "seconds since the runner began" }),
     orders: Orders,
+    usage: Usage,
     wait: Type.Optional(Type.Boolean({ description: "false: answer at once; default true" })),
   }),
   response: Orders,
@@ -103,6 +115,8 @@ export const runnerEnd = defineRoute({
     finished_at: Type.Integer({ minimum: 0, maximum: 8.64e15 }),
     log_size: Type.Integer({ minimum: 0 }),
     steps: BegunSteps,
+    usage: Usage,
+    over_limit: nullable(oneOf(runnerLimits, { description: "the limit that ended the job" })),
     metrics: nullable(Type.Record(Type.String(), Type.Unknown())),
   }),
   bodyLimit: 256 * 1024,

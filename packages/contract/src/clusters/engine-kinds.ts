@@ -2,6 +2,7 @@
 import type { Static, TObject } from "typebox";
 import type { ClusterIsolation } from "../clusters.ts";
 import { Type } from "../type.ts";
+import { KubernetesOptions, KubernetesSecrets } from "./kubernetes-options.ts";
 import { RayOptions, RaySecrets } from "./ray-options.ts";
 import { SlurmOptions } from "./slurm-options.ts";
 
@@ -15,6 +16,7 @@ interface EngineKind {
 export const engineKinds = {
   slurm: { options: SlurmOptions, secrets: Type.Object({}), isolation: "none" },
   ray: { options: RayOptions, secrets: RaySecrets, isolation: "none" },
+  kubernetes: { options: KubernetesOptions, secrets: KubernetesSecrets, isolation: "container" },
 } as const satisfies Record<string, EngineKind>;
 
 export type EngineKindName = keyof typeof engineKinds;
@@ -38,6 +40,7 @@ const given = <S extends TObject>(schema: S) => {
 export const givenOptions = {
   slurm: Type.Optional(given(engineKinds.slurm.options)),
   ray: Type.Optional(given(engineKinds.ray.options)),
+  kubernetes: Type.Optional(given(engineKinds.kubernetes.options)),
 };
 
 /** Returns the defaults of a kind's options. */

@@ -49,6 +49,8 @@ export interface JobSpec {
   readonly workers: number;
   /** 0 runs first, 5 last. */
   readonly priority: number;
+  /** Whether another attempt follows if this one is lost. It must not begin while this one may still run. */
+  readonly isRetried: boolean;
   /** Access to the team's datasets; null if the job does not use the dataset library. */
   readonly datasets: DatasetAccess | null;
 }

@@ -6,6 +6,7 @@ import { clientVariables } from "../datachain/variables.ts";
 import { homeOf } from "../domain/datasets/dataset-names.ts";
 import { filesOfJob } from "../domain/jobs/files.ts";
 import { type JobSpecFields, readSpec } from "../domain/lifecycle/job-documents.ts";
+import { rulesOf } from "../domain/lifecycle/retries.ts";
 import { momentTold } from "../domain/lifecycle/scheduled-moments.ts";
 import { decryptEnvironment } from "../domain/secrets/encryption.ts";
 import { parseEnvironment } from "../domain/secrets/environment-text.ts";
@@ -61,6 +62,7 @@ export async function bundleOf(context: BundleContext, claimed: Claimed, key: st
     files: await localFiles(context.blobs, files),
     workers: Math.max(1, spec.workers),
     priority: spec.priority,
+    isRetried: (await rulesOf(context.store.db, job)).retries > job.retried,
     datasets: uses ? datasetAccess(job, spec, username) : null,
   };
 }

@@ -128,6 +128,7 @@ function emptyJob(): JobSpec {
     files: [],
     workers: 1,
     priority: 0,
+    isRetried: false,
     datasets: null,
   };
 }

@@ -7,7 +7,9 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { RayCluster, whyNoRay } from "@millrace/testing/servers/ray.ts";
+import { routes } from "@millrace/contract";
+import { createJob, readLog, shell, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { RayCluster, rayPython, whyNoRay } from "@millrace/testing/servers/ray.ts";
 import { freePort } from "@millrace/testing/servers/server-process.ts";
 import { CannotStart, EngineUnreachable } from "../../src/engines/engine.ts";
 import type { RayPlacer } from "../../src/engines/ray/ray-placer.ts";
@@ -53,6 +55,12 @@ describe("Ray", { skip: await whyNoRay() }, () => {
     const answer = await fetch(cluster.address + path, { headers: { authorization: `Bearer ${token}` } });
     return answer.text();
   };
+  /** All that Ray's API tells of a job. */
+  const everythingRayTells = async (id: string) => {
+    const pages = ["/api/jobs/", `/api/jobs/${id}`, `/api/jobs/${id}/logs`];
+    const others = ["/api/v0/actors?detail=true", "/api/v0/runtime_envs?detail=true", "/api/v0/workers?detail=true"];
+    return (await Promise.all([...pages, ...others].map(ask))).join("\n");
+  };
   const until = async <T>(what: () => Promise<T | undefined | false>): Promise<T> => {
     for (;;) {
       const value = await what();
@@ -85,13 +93,31 @@ describe("Ray", { skip: await whyNoRay() }, () => {
     });
   });
 
+  it("is a cluster that an administrator adds: its test says that all works, and jobs run there", async () => {
+    const client = await engines.server.client();
+    const ray = { address: cluster.address, python: rayPython(), folder: engines.folder };
+    await client.call(routes.createCluster, {
+      body: { name: "ray", engine: "ray", max_workers: 4, teams: ["main"], ray, secrets: { token } },
+    });
+    const params = { cluster_name: "ray" };
+    const tested = await client.call(routes.testCluster, { params, body: { seconds: 300 } });
+    assert.ok(tested.ok, JSON.stringify(tested.steps));
+    const input = shell('echo "$GREETING from Ray"; exit 4', {
+      compute_cluster_name: "ray",
+      environment: "GREETING=a-greeting-that-nobody-else-reads",
+    });
+    const { id } = await createJob(client, input);
+    const job = await waitForEnd(client, id, 300);
+    assert.deepEqual([job.status, job.exit_code], ["FAILED", 4]);
+    assert.equal(await readLog(client, id), "a-greeting-that-nobody-else-reads from Ray\n");
+    assert.doesNotMatch(await everythingRayTells(`millrace-${id}.1`), /a-greeting/);
+  });
+
   it("shows the code of the runner nowhere: not in jobs, actors, logs or packages", async () => {
     const wait = placement(`import os, time; time.sleep(1000)`);
     await placer.place(wait);
     await untilListed(wait.key, true);
-    const pages = ["/api/jobs/", `/api/jobs/millrace-${wait.key}`, `/api/jobs/millrace-${wait.key}/logs`];
-    const others = ["/api/v0/actors?detail=true", "/api/v0/runtime_envs?detail=true", "/api/v0/workers?detail=true"];
-    const text = (await Promise.all([...pages, ...others].map(ask))).join("\n");
+    const text = await everythingRayTells(`millrace-${wait.key}`);
     assert.match(text, new RegExp(`millrace-${wait.key}`));
     assert.match(text, /_ray_pkg_millrace_placed/);
     assert.doesNotMatch(text, /the-code-of-the-runner/);

@@ -12,7 +12,7 @@ import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { indexIsLocal, namesFiles } from "../../src/engines/local/environments/environments.ts";
+import { indexIsLocal, namesFiles } from "../../src/engines/phases/requirement-lines.ts";
 
 const run = promisify(execFile);
 const script = fileURLToPath(new URL("../../src/engines/phases/stage.py", import.meta.url));

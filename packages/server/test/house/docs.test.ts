@@ -10,7 +10,9 @@ import {
   errorHints,
   fieldLimits,
   isolationLevels,
+  KubernetesOptions,
   processLimits,
+  SlurmOptions,
 } from "@millrace/contract";
 import { expectedConfigurationPage } from "../../../../scripts/configuration-page.ts";
 import { groups } from "../../src/configuration/config.ts";
@@ -71,6 +73,31 @@ it("docs/dependencies.md has a line for every dependency", async () => {
       assert.ok(text.includes(name), name);
   }
 });
+
+interface OptionSchema {
+  readonly default: unknown;
+  readonly description: string;
+}
+
+for (const [kind, schema] of [
+  ["slurm", SlurmOptions],
+  ["kubernetes", KubernetesOptions],
+] as const)
+  it(`docs/${kind}.md lists every option of such a cluster, with its default and description`, async () => {
+    const text = await readFile(join(root, `docs/${kind}.md`), "utf8");
+    const rows = text.split("\n").map((row) => row.split("|").map((cell) => cell.trim()));
+    const listed = rows.filter(([, name]) => /^`[a-z_]+`$/.test(name ?? "")).map((cells) => cells.slice(1, 4));
+    const options = Object.entries(schema.properties as unknown as Record<string, OptionSchema>);
+    const shown = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
+    assert.deepEqual(
+      listed,
+      options.map(([name, option]) => [
+        `\`${name}\``,
+        option.default === "" ? "" : `\`${shown(option.default)}\``,
+        option.description,
+      ]),
+    );
+  });
 
 it("docs/limits.md has every number of the contract's limits", async () => {
   const text = await readFile(join(root, "docs/limits.md"), "utf8");

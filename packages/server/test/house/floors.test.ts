@@ -163,16 +163,19 @@ const http: Floors = {
 };
 
 /** What every engine may use. */
-const everyEngine = ["engine.ts", "log-file.ts", "phases"];
+const everyEngine = ["engine.ts", "limit-words.ts", "log-file.ts", "phases", "usage-file.ts"];
 
 const engines: Floors = {
   "engine.ts": [],
+  "limit-words.ts": [],
   "log-file.ts": ["engine.ts"],
+  "usage-file.ts": [],
   "disk-usage.ts": [],
   "nobodys-user.ts": [],
   "warehouse-view.ts": ["disk-usage.ts"],
   phases: ["engine.ts"],
   runners: everyEngine,
+  kubernetes: ["engine.ts", "runners"],
   ray: ["engine.ts", "runners"],
   slurm: ["engine.ts", "runners"],
   local: [...everyEngine, "disk-usage.ts", "nobodys-user.ts", "warehouse-view.ts"],

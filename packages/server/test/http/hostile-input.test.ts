@@ -4,8 +4,8 @@ import { connect } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { type Client, createClient, routes } from "@millrace/contract";
 import { python, runJob, shell } from "@millrace/testing/millrace/jobs.ts";
-import { namesFiles } from "../../src/engines/local/environments/environments.ts";
 import { satisfies } from "../../src/engines/local/environments/interpreters.ts";
+import { namesFiles } from "../../src/engines/phases/requirement-lines.ts";
 import { readScriptMetadata } from "../../src/runtimes/script-metadata.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 

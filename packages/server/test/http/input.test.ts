@@ -5,10 +5,10 @@ import { readFileIds, safeFilename } from "../../src/domain/jobs/files.ts";
 import { newJobId } from "../../src/domain/lifecycle/job-ids.ts";
 import { readEnvironment } from "../../src/domain/secrets/environment-text.ts";
 import { checkCron, nextTick, readTime } from "../../src/domain/time/ticks.ts";
-import { namesFiles } from "../../src/engines/local/environments/environments.ts";
 import { satisfies } from "../../src/engines/local/environments/interpreters.ts";
 import { quote } from "../../src/engines/local/processes/shell.ts";
 import { splitRevision } from "../../src/engines/phases/job-script.ts";
+import { namesFiles } from "../../src/engines/phases/requirement-lines.ts";
 import { readRange } from "../../src/http/jobs/logs.ts";
 import { readScriptMetadata } from "../../src/runtimes/script-metadata.ts";
 

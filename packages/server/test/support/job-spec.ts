@@ -16,6 +16,7 @@ export const jobSpec = (given: Partial<JobSpec> & Pick<JobSpec, "jobId" | "query
   files: [],
   workers: 1,
   priority: 5,
+  isRetried: false,
   datasets: null,
   ...given,
 });

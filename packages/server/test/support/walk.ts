@@ -86,8 +86,8 @@ export async function makeFixture(server: InProcessServer, suffix = ""): Promise
   return { team, admin, viewer, known, knownToStrangers: { ...knownToStrangers, invitation_id: known.invitation_id } };
 }
 
-/** Orders that the server did not give: it answers such a beat at once. */
-const ofRunners = { instance: randomUUID(), orders: { cancel: true, force: false } };
+/** A runner that has not heard its orders. */
+const ofRunners = { instance: randomUUID(), orders: { cancel: false, force: false }, over_limit: null, usage: null };
 
 /** Creates an attempt for a runner, and returns the secret that it needs for this route. */
 export async function runnerSecret({ runners }: InProcessServer, route: Route, key: string): Promise<string> {
@@ -95,6 +95,8 @@ export async function runnerSecret({ runners }: InProcessServer, route: Route, k
   folder.make();
   folder.write("job", `{"query":"${mark}"}`);
   folder.write("file.0", mark);
+  // The server answers a beat at once if there is an order.
+  runners.order(key, { force: false });
   const code = runners.offer(key);
   return route === routes.runnerClaim ? code : runners.claim(key, { ...ofRunners, host: "node" }).token;
 }

@@ -61,7 +61,11 @@ export class RayCluster {
     this.#options = options;
     this.address = `http://127.0.0.1:${ports.dashboard}`;
     this.token = options.token;
+    // A test that dies must not leave a cluster behind.
+    const killed = () => this.pids().forEach(killNow);
+    process.once("exit", killed);
     this.stop = closedAtEnd(async () => {
+      process.off("exit", killed);
       await this.kill();
       await rm(folder, { recursive: true, force: true, maxRetries: 5 });
     });

@@ -18,17 +18,18 @@ import {
   type LogSource,
   type Observation,
 } from "../engine.ts";
+import { type JobLimits, overMemory } from "../limit-words.ts";
 import { LogFile } from "../log-file.ts";
 import { type InsideScript, insideScripts, readInsideScripts } from "../phases/inside-scripts.ts";
 import { scriptFilename } from "../phases/job-script.ts";
+import { appendSample, isDue, readSamples } from "../usage-file.ts";
 import type { LocalDatasets, StrangersPlace, WarehousePlaces, WarehouseView } from "../warehouse-view.ts";
 import { Ages } from "./attempt/ages.ts";
 import { AttemptFolder, metricsFile } from "./attempt/attempt-folder.ts";
 import { AttemptProcesses } from "./attempt/attempt-processes.ts";
-import { DiskWatch, type JobLimits, overLimit, overLog, overMemory } from "./attempt/limits.ts";
+import { DiskWatch, overLimit, overLog } from "./attempt/limits.ts";
 import { type LocalSpec, onThisMachine } from "./attempt/local-spec.ts";
 import { LogMarks } from "./attempt/log-marks.ts";
-import { appendSample, isDue, readSamples } from "./attempt/usage.ts";
 import type { EngineFolders } from "./engine-folders.ts";
 import { CompileEnvironments, compileMark } from "./environments/compile-environments.ts";
 import { buildSettings } from "./environments/environments.ts";

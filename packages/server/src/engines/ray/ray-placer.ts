@@ -15,7 +15,12 @@ const idOf = (key: string) => prefix + key;
 /** What Ray knows of an ended job is deleted after this many milliseconds, if nobody has asked for it before. */
 const forgottenAfterMs = 24 * 3600 * 1000;
 
+/** Ray takes up to this many milliseconds to start a job that need not wait. */
+const usualStartMs = 10_000;
+
 const gib = 1024 ** 3;
+
+type SubmittedJob = RayJob & { readonly id: string };
 
 export class RayPlacer implements Placer {
   readonly #options: RayOptions;
@@ -23,6 +28,8 @@ export class RayPlacer implements Placer {
   readonly #client: RayClient;
   /** Ids of jobs that are to be deleted as soon as they have ended. */
   readonly #unwanted = new Set<string>();
+  /** Since when each job that waits was seen to wait, by the monotonic clock. */
+  readonly #waiting = new Map<string, number>();
 
   get inFlight() {
     return this.#options.max_in_flight;
@@ -73,6 +80,7 @@ export class RayPlacer implements Placer {
     const jobs = (await this.#client.jobs()).flatMap((job) =>
       job.submission_id?.startsWith(prefix) ? { ...job, id: job.submission_id } : [],
     );
+    this.#noteWaiting(jobs);
     const why = jobs.some(({ status }) => status === "PENDING") ? await this.#whyWaiting() : () => "";
     await this.#forget(jobs);
     return new Map(
@@ -93,21 +101,30 @@ export class RayPlacer implements Placer {
     );
   }
 
-  /** Returns a function that says why a job waits. */
-  async #whyWaiting(): Promise<(job: RayJob) => string> {
+  /** Returns a function that says why a job waits. Every answer becomes a line of the job's log, so they rarely change. */
+  async #whyWaiting(): Promise<(job: SubmittedJob) => string> {
     const nodes = await this.#client.cpus();
     const largest = Math.max(0, ...nodes.map(({ total }) => total));
-    const [total, used] = [sum(nodes.map((node) => node.total)), sum(nodes.map((node) => node.used))];
-    return ({ metadata }) => {
+    return ({ id, metadata }) => {
       const wanted = Number(metadata?.["millrace_cpus"]);
-      if (nodes.length === 0 || !(wanted > 0)) return "Ray: waits for resources or for its start";
-      if (wanted > largest) return `Ray: waits for a node with ${cpus(wanted)}; the largest node has ${largest}`;
-      return `Ray: waits for ${cpus(wanted)} or for its start; ${total - used} of ${total} are free`;
+      if (nodes.length > 0 && wanted > largest)
+        return `Ray: waits for a node with ${cpus(wanted)}; the largest node has ${largest}`;
+      if (performance.now() - (this.#waiting.get(id) ?? performance.now()) < usualStartMs) return "";
+      if (nodes.length > 0 && !nodes.some(({ total, used }) => total - used >= wanted))
+        return `Ray: waits for ${cpus(wanted)}; no node has as many free`;
+      return "Ray: waits for its start, or for resources other than CPUs";
     };
   }
 
+  /** Notes since when each job waits, by the monotonic clock. */
+  #noteWaiting(jobs: readonly SubmittedJob[]): void {
+    const ids = new Set(jobs.filter(({ status }) => status === "PENDING").map(({ id }) => id));
+    for (const id of this.#waiting.keys()) if (!ids.has(id)) this.#waiting.delete(id);
+    for (const id of ids) if (!this.#waiting.has(id)) this.#waiting.set(id, performance.now());
+  }
+
   /** Deletes ended jobs that nobody needs any more. Those of a server that was restarted meanwhile stay for a day. */
-  async #forget(jobs: readonly (RayJob & { readonly id: string })[]): Promise<void> {
+  async #forget(jobs: readonly SubmittedJob[]): Promise<void> {
     const ended = jobs.filter(({ end_time, status }) => end_time !== null && isOver(status));
     const due = ended.filter(
       ({ id, end_time }) => this.#unwanted.has(id) || Date.now() - (end_time ?? 0) > forgottenAfterMs,
@@ -134,7 +151,7 @@ const isOver = (status: RayJob["status"]) => status !== "PENDING" && status !== 
 const gaveUp = "JOB_SUPERVISOR_ACTOR_START_TIMEOUT";
 
 /** Returns a job that waits or runs, or that Ray has given up, as the engine wants to know it. */
-function placedOf(job: RayJob, why: (job: RayJob) => string): Placed | undefined {
+function placedOf(job: SubmittedJob, why: (job: SubmittedJob) => string): Placed | undefined {
   if (job.status === "RUNNING") return { isRunning: true, reason: "" };
   if (job.status === "PENDING") return { isRunning: false, reason: why(job) };
   if (job.error_type === gaveUp) return { isRunning: false, reason: "", isGivenUp: true };
@@ -149,8 +166,6 @@ function inShort(message: string): string {
 }
 
 const cpus = (count: number) => (count === 1 ? "1 CPU" : `${count} CPUs`);
-
-const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
 const pairsOf = (text: string): Record<string, string> =>
   Object.fromEntries(text.split(",").map((pair) => pair.split("=") as [string, string]));

@@ -1,5 +1,6 @@
 /** An engine whose jobs run elsewhere: a placer brings a runner there, and the runner does the rest. */
 import { readdir } from "node:fs/promises";
+import { durationWords } from "@millrace/contract";
 import {
   type Attempt,
   CannotStart,
@@ -9,11 +10,13 @@ import {
   type LogSource,
   type Observation,
 } from "../engine.ts";
+import { type JobLimits, overDisk, overLogSize, overMemory, overProcesses, overSeconds } from "../limit-words.ts";
 import { LogFile } from "../log-file.ts";
 import { type InsideScript, readInsideScripts } from "../phases/inside-scripts.ts";
 import { stepsOf } from "../phases/steps.ts";
+import { readSamples } from "../usage-file.ts";
 import type { Placed, Placer } from "./placer.ts";
-import type { RunnerFolder } from "./runner-folder.ts";
+import type { End, RunnerFolder } from "./runner-folder.ts";
 import { readRunner } from "./runner-text.ts";
 import { begunPhases, type Runners } from "./runners.ts";
 import { travellingJob } from "./travelling-job.ts";
@@ -29,9 +32,19 @@ export interface RunnerEngineOptions {
    * An attempt counts as lost if the engine no longer lists it and its runner was not heard for this many milliseconds.
    */
   readonly silenceMs?: number;
+  /**
+   * If another attempt may follow, a runner that has not heard the server for this many seconds ends its job, and the
+   * attempt counts as lost only after that.
+   */
+  readonly leaseSeconds?: number;
+  /** Limits of every attempt; absent if there are none. */
+  readonly limits?: JobLimits;
+  /** Folder on the machines of the cluster in which runners keep virtualenvs for later jobs; absent if they keep none. */
+  readonly environments?: string;
 }
 
 const usualSilenceMs = 60_000;
+const usualLeaseSeconds = 900;
 
 /** If a runner that must be killed has not been heard for this many milliseconds, the engine removes it. */
 const deafMs = 15_000;
@@ -49,6 +62,7 @@ export class RunnerEngine implements Engine {
   readonly #scripts: ReadonlyMap<InsideScript, string>;
   readonly #runner: string;
   readonly #silenceMs: number;
+  readonly #terms: { readonly limits: JobLimits; readonly leaseSeconds: number };
   readonly #submitting = new Map<string, Promise<string>>();
   /** When each attempt was first missing in the engine's list, by the monotonic clock. */
   readonly #missing = new Map<string, number>();
@@ -61,6 +75,10 @@ export class RunnerEngine implements Engine {
     this.#scripts = scripts;
     this.#runner = runner;
     this.#silenceMs = options.silenceMs ?? usualSilenceMs;
+    this.#terms = {
+      limits: options.limits ?? noLimits,
+      leaseSeconds: options.leaseSeconds ?? usualLeaseSeconds,
+    };
     this.capabilities = { isolation: options.isolation };
     if (options.placer.inFlight !== undefined) this.inFlight = options.placer.inFlight;
   }
@@ -76,19 +94,21 @@ export class RunnerEngine implements Engine {
 
   async #submit(spec: JobSpec): Promise<string> {
     if (spec.datasets !== null) throw new CannotStart(noDatasets);
-    const { runners, placer, url } = this.#options;
+    const { runners, placer, url, environments } = this.#options;
     const folder = this.#folder(spec.key);
     if (folder.claim() || folder.has("placed")) return folder.text("placed");
     folder.make();
     if (!folder.has("job")) {
       for (const [index, file] of spec.files.entries()) await file.placeAt(`${folder.path}/file.${index}`);
-      folder.writeJson("job", travellingJob(spec, this.#scripts));
+      if (spec.isRetried) folder.write("lease", "");
+      folder.writeJson("job", travellingJob(spec, this.#scripts, this.#terms));
     }
     const isRepeated = folder.has("code");
     const variables = {
       MILLRACE_RUNNER_URL: url(),
       MILLRACE_RUNNER_KEY: spec.key,
       MILLRACE_RUNNER_CODE: runners.offer(spec.key),
+      ...(environments === undefined ? {} : { MILLRACE_RUNNER_ENVIRONMENTS: environments }),
     };
     const { key, workers, priority } = spec;
     const handle = await placer.place({ key, runner: this.#runner, variables, workers, priority, isRepeated });
@@ -140,7 +160,7 @@ export class RunnerEngine implements Engine {
         steps,
         exit: { code, phase, finishedAt },
         metrics,
-        overLimit: folder.text("limit") || null,
+        overLimit: folder.text("limit") || this.#limitWords(end),
       };
     }
     const claim = folder.claim();
@@ -148,7 +168,9 @@ export class RunnerEngine implements Engine {
     const isGone = this.#isGone(key, placed) || ended !== undefined;
     if (claim === undefined) return this.#unclaimed(folder, handle, { placed, ended }, isGone);
     const steps = stepsOf(begunPhases(folder.steps()), undefined);
-    if (!isGone || !this.#isSilent(key, this.#silenceMs))
+    // If the engine knows that the runner has ended, nobody has to wait for its lease.
+    const lease = ended === undefined && folder.has("lease") ? 1000 * this.#terms.leaseSeconds : 0;
+    if (!isGone || !this.#isSilent(key, this.#silenceMs + lease))
       return { state: "RUNNING", steps, querying: steps.at(-1)?.name === "query" };
     return {
       state: "LOST",
@@ -174,6 +196,13 @@ export class RunnerEngine implements Engine {
     // If the engine has simply forgotten it, it never ran, and another attempt may take its place.
     if (ended === undefined) return { state: "ABSENT" };
     return { state: "LOST", steps: [], why: `its runner ended before it reached this server (${ended})` };
+  }
+
+  #limitWords({ overLimit }: End): string | null {
+    if (overLimit === null) return null;
+    const { limits, leaseSeconds } = this.#terms;
+    const words = { memory: overMemory, processes: overProcesses, disk: overDisk };
+    return overLimit === "lease" ? unheard(leaseSeconds) : words[overLimit](limits);
   }
 
   /** Whether the engine has not listed the attempt for a while. */
@@ -235,6 +264,17 @@ export class RunnerEngine implements Engine {
     return heard && !this.#folder(key).end() ? heard.age + performance.now() - heard.at : undefined;
   }
 
+  usage = async (key: string) => readSamples(this.#folder(key).usage);
+
+  /** Ends an attempt that is over a limit which the server can see. Its runner enforces the others. */
+  async watch(key: string): Promise<void> {
+    const { limits } = this.#terms;
+    const age = (await this.age(key)) ?? 0;
+    if (limits.seconds > 0 && age > 1000 * limits.seconds) await this.end(named(key), overSeconds(limits));
+    else if (limits.log > 0 && this.#folder(key).logSize() > limits.log)
+      await this.end(named(key), overLogSize(limits));
+  }
+
   async openLog(key: string): Promise<LogSource> {
     return new LogFile(this.#folder(key).log);
   }
@@ -245,6 +285,13 @@ export class RunnerEngine implements Engine {
 
   #folder = (key: string) => this.#options.runners.folder(key);
 }
+
+const named = (key: string): Attempt => ({ key, handle: null, epoch: "" });
+
+const noLimits: JobLimits = { seconds: 0, memory: 0, processes: 0, openFiles: 0, log: 0, disk: 0 };
+
+const unheard = (seconds: number) =>
+  `The job was ended because its machine could not reach the server for ${durationWords(seconds)}, and another attempt may follow.`;
 
 const noDatasets =
   "This job uses the dataset library, and datasets are on the server's own machine. Run it on the cluster local.";

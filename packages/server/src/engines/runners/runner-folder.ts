@@ -16,6 +16,7 @@ import {
 } from "node:fs";
 import { open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { runnerLimits } from "@millrace/contract";
 import type { Exit } from "../engine.ts";
 
 /** Who has claimed an attempt: a runner, by its instance, or the server, which withdrew it. */
@@ -33,14 +34,18 @@ export interface Begun {
 
 export interface End extends Exit {
   readonly steps: readonly Begun[];
+  /** The limit that ended the job, as its runner reported it. */
+  readonly overLimit: RunnerLimit | null;
   readonly metrics: string | null;
 }
+
+export type RunnerLimit = (typeof runnerLimits)[number];
 
 /**
  * Names of files that the cleanup of an ended attempt keeps. With the hashes of its secrets, a runner that comes late or
  * repeats its end is answered correctly.
  */
-const kept = new Set(["claim", "code", "token", "log", "end", "limit"]);
+const kept = new Set(["claim", "code", "token", "log", "usage", "end", "limit"]);
 
 /** The most bytes of a log that the server writes before the runner does: a reason may change back and forth. */
 const mostSaid = 8192;
@@ -48,10 +53,12 @@ const mostSaid = 8192;
 export class RunnerFolder {
   readonly path: string;
   readonly log: string;
+  readonly usage: string;
 
   constructor(jobsDir: string, key: string) {
     this.path = join(jobsDir, key);
     this.log = join(this.path, "log");
+    this.usage = join(this.path, "usage");
   }
 
   make(): void {

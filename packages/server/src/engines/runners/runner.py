@@ -4,14 +4,18 @@ there. It claims the attempt from the server with a code that works once, gets t
 sends its log, and reports how it ended. The protocol is described in docs/engines.md.
 
 It needs Python 3.9 or newer and nothing else. It is started with three variables: MILLRACE_RUNNER_URL (the server),
-MILLRACE_RUNNER_KEY (the attempt) and MILLRACE_RUNNER_CODE. If the server is away, it goes on: the log is a file here,
-and what could not be sent is sent later.
+MILLRACE_RUNNER_KEY (the attempt) and MILLRACE_RUNNER_CODE. Two more are optional: MILLRACE_RUNNER_FOLDER (where the
+folder of the job is made) and MILLRACE_RUNNER_ENVIRONMENTS (where virtualenvs are kept for later jobs). If the server is
+away, it goes on: the log is a file here, and what could not be sent is sent later.
 """
 
 import ctypes
+import fcntl
+import hashlib
 import json
 import os
 import platform
+import resource
 import shutil
 import signal
 import subprocess
@@ -36,6 +40,13 @@ STEP = 0.2
 # The most bytes of the log in one request.
 PIECE = 1024 * 1024
 MOST_METRICS = 64 * 1024
+# Seconds between two samples of what the job uses. Counting its files takes at most this share of the time.
+SAMPLE = 1
+COUNTING_SHARE = 20
+# If the cluster ends this runner with SIGTERM, the job has this many seconds.
+GRACE = 20
+# Variables of the machine that a build of a virtualenv gets: how to reach packages, and nothing else.
+BUILD_VARIABLES = ("PIP_", "UV_", "SSL_CERT_", "REQUESTS_CA_BUNDLE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")
 # Beginnings of the names of variables by which a cluster tells a job what it was given. The job gets these.
 PASSED = ("SLURM_", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
 
@@ -103,22 +114,37 @@ class Processes:
     def __init__(self):
         ctypes.CDLL(None).prctl(self.SUBREAPER, 1, 0, 0, 0)
 
-    def all(self):
-        children = {}
+    def stats(self):
+        """Returns the fields of /proc/PID/stat, from the state on, of every process of the job, by pid."""
+        stats, children = {}, {}
         for name in filter(str.isdigit, os.listdir("/proc")):
             try:
                 with open(f"/proc/{name}/stat", encoding="latin-1") as file:
-                    state, parent = file.read().rpartition(")")[2].split()[:2]
+                    stats[int(name)] = fields = file.read().rpartition(")")[2].split()
             except OSError:
                 continue
-            if state != "Z":
-                children.setdefault(int(parent), []).append(int(name))
-        found, waiting = [], [os.getpid()]
+            children.setdefault(int(fields[1]), []).append(int(name))
+        found, waiting = {}, [os.getpid()]
         while waiting:
             own = children.get(waiting.pop(), [])
-            found += own
+            found.update((pid, stats[pid]) for pid in own)
             waiting += own
         return found
+
+    def all(self):
+        return [pid for pid, fields in self.stats().items() if fields[0] != "Z"]
+
+    def usage(self):
+        """Samples what the job uses. CPU time includes processes that have ended; what they used is with their parents."""
+        stats = self.stats().values()
+        ticks = sum(sum(map(int, fields[11:15])) for fields in stats)
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        alive = [fields for fields in stats if fields[0] != "Z"]
+        return {
+            "cpu_seconds": ticks / os.sysconf("SC_CLK_TCK") + ended.ru_utime + ended.ru_stime,
+            "memory_bytes": sum(max(0, int(fields[21])) for fields in alive) * resource.getpagesize(),
+            "processes": len(alive),
+        }
 
     def signal(self, number):
         for pid in self.all():
@@ -150,10 +176,13 @@ class Attempt:
         self.steps = []
         self.canceled = False
         self.forced = False
+        self.usage = None
+        # The limit that ended the job: memory, processes, disk or lease.
+        self.over_limit = None
         self.refused = False
         self.over = threading.Event()
         self.log_done = threading.Event()
-        self.began = time.monotonic()
+        self.began = self.heard = time.monotonic()
 
 
 class LogSender(threading.Thread):
@@ -192,6 +221,60 @@ class LogSender(threading.Thread):
         return True
 
 
+class Watch(threading.Thread):
+    """Samples what the job uses, and ends it if it exceeds a limit, or if its server was not heard for its lease."""
+
+    def __init__(self, attempt, processes, job, folder):
+        super().__init__(daemon=True)
+        self.attempt, self.processes, self.folder = attempt, processes, folder
+        self.limits = job["limits"]
+        self.lease = job["lease_seconds"]
+        self.count_next = 0
+
+    def run(self):
+        while not self.attempt.over.wait(SAMPLE):
+            self.attempt.usage = self.processes.usage()
+            over = self.exceeded()
+            if over is not None:
+                self.attempt.over_limit = self.attempt.over_limit or over
+                with self.attempt.lock:
+                    self.attempt.canceled = self.attempt.forced = True
+                self.processes.signal(signal.SIGKILL)
+
+    def exceeded(self):
+        for name, used in (("memory", "memory_bytes"), ("processes", "processes")):
+            if 0 < self.limits[name] < self.attempt.usage[used]:
+                return name
+        if self.lease is not None and time.monotonic() - self.attempt.heard > self.lease:
+            return "lease"
+        return "disk" if self.limits["disk"] > 0 and self.is_disk_over() else None
+
+    def is_disk_over(self):
+        began = time.monotonic()
+        if began < self.count_next:
+            return False
+        used = disk_usage(self.folder)
+        took = time.monotonic() - began
+        self.count_next = time.monotonic() + max(2 * SAMPLE, COUNTING_SHARE * took)
+        return used > self.limits["disk"]
+
+
+def disk_usage(folder):
+    """Returns the bytes that the files below a folder occupy. A file with several names counts once."""
+    seen, total = set(), 0
+    for path, folders, files in os.walk(folder):
+        for name in folders + files:
+            try:
+                found = os.lstat(os.path.join(path, name))
+            except OSError:
+                continue
+            if found.st_nlink == 1 or (found.st_dev, found.st_ino) not in seen:
+                total += found.st_blocks * 512
+            if found.st_nlink > 1:
+                seen.add((found.st_dev, found.st_ino))
+    return total
+
+
 class Beats(threading.Thread):
     """Tells the server that the attempt is alive, and obeys its orders. The server answers a beat when there is one."""
 
@@ -214,8 +297,11 @@ class Beats(threading.Thread):
         with self.attempt.lock:
             steps = list(self.attempt.steps)
             orders = {"cancel": self.attempt.canceled, "force": self.attempt.forced}
-        body = {"steps": steps, "age": time.monotonic() - self.attempt.began, "orders": orders, "wait": wait}
-        self.obey(self.server.call("beat", body, tries=1))
+        sent = time.monotonic()
+        body = {"steps": steps, "age": sent - self.attempt.began, "orders": orders, "wait": wait}
+        self.obey(self.server.call("beat", {**body, "usage": self.attempt.usage}, tries=1))
+        # The server counts from when it heard this beat, so this runner gives up before the server does.
+        self.attempt.heard = max(self.attempt.heard, sent)
 
     def tell_step(self):
         """Tells of a new step beside the beat that waits for orders. A job that ends at once need not tell."""
@@ -232,10 +318,9 @@ class Beats(threading.Thread):
     def obey(self, orders):
         with self.attempt.lock:
             asks = orders["cancel"] and not self.attempt.canceled
-            forces = orders["force"] and not self.attempt.forced
             self.attempt.canceled |= orders["cancel"]
             self.attempt.forced |= orders["force"]
-        if self.attempt.forced or forces:
+        if self.attempt.forced:
             self.processes.signal(signal.SIGKILL)
         elif asks:
             self.processes.signal(signal.SIGTERM)
@@ -261,10 +346,13 @@ class Runner:
             os.mkdir(path, 0o700)
         open(self.log, "wb").close()
         sender = LogSender(self.server, self.log, self.attempt)
-        sender.start()
-        self.beats.start()
+        watch = Watch(self.attempt, self.processes, self.job, self.folder)
+        signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=self.leave, daemon=True).start())
+        for thread in (sender, self.beats, watch):
+            thread.start()
         code, phase = self.run_phases()
         finished = now()
+        usage = self.processes.usage()
         self.processes.kill_all()
         self.attempt.over.set()
         self.attempt.log_done.wait()
@@ -273,8 +361,15 @@ class Runner:
         if sender.problem is not None:
             raise sender.problem
         report = {"exit_code": code, "phase": phase, "finished_at": finished, "metrics": self.metrics()}
-        self.report({**report, "steps": self.attempt.steps}, sender)
+        over = self.attempt.over_limit
+        self.report({**report, "steps": self.attempt.steps, "usage": usage, "over_limit": over}, sender)
         return 0
+
+    def leave(self):
+        """The cluster wants its machine back: the job is asked to end, and killed after the grace."""
+        self.beats.obey({"cancel": True, "force": False})
+        if not self.attempt.over.wait(GRACE):
+            self.beats.obey({"cancel": True, "force": True})
 
     def report(self, report, sender):
         """Reports the end. If the server lacks a part of the log, because it lost what it had, sends that again."""
@@ -306,7 +401,7 @@ class Runner:
                 continue
             with self.attempt.lock:
                 if self.attempt.canceled or self.attempt.refused:
-                    return 143, last
+                    return 137 if self.attempt.forced else 143, last
                 self.attempt.steps.append({"name": name, "started_at": now()})
             self.beats.tell_step()
             last = name
@@ -347,12 +442,12 @@ class Runner:
         with open(self.log, "ab") as file:
             file.write(text.encode("utf-8", "replace") + b"\n")
 
-    def start(self, words, environment=None):
+    def start(self, words, environment=None, folder=None):
         """Runs a command in the working folder, with its output in the log. Returns 128 + n if signal n ended it."""
         with open(self.log, "ab") as log:
             child = subprocess.Popen(
                 words,
-                cwd=self.work,
+                cwd=folder or self.work,
                 env=self.environment() if environment is None else environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -368,11 +463,14 @@ class Runner:
         code = child.wait()
         return code if code >= 0 else 128 - code
 
+    def path(self):
+        return os.environ.get("PATH", "/usr/local/bin:/usr/bin:/bin")
+
     def environment(self):
         own = {
             **{name: value for name, value in os.environ.items() if name.startswith(PASSED)},
             "LANG": "C.UTF-8",
-            "PATH": os.environ.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
+            "PATH": self.path(),
             "PYTHONUNBUFFERED": "1",
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             "HOME": self.work,
@@ -398,17 +496,65 @@ class Runner:
         return self.start(["/bin/sh", self.script("files.sh"), self.input, *words])
 
     def build(self):
-        venv = os.path.join(self.folder, "venv")
+        kept = os.environ.get("MILLRACE_RUNNER_ENVIRONMENTS")
+        if kept and self.job["shares_environment"]:
+            return self.use_kept(os.path.join(kept, f"team-{self.job['team']}"))
+        return self.build_at(os.path.join(self.folder, "venv"), self.work)
+
+    def use_kept(self, folder):
+        """Uses a virtualenv that an earlier job has built, or builds it. One runner builds while the others wait."""
+        os.makedirs(folder, 0o700, exist_ok=True)
+        venv = os.path.join(folder, self.environment_key())
+        with open(venv + ".lock", "a") as lock:
+            while not self.takes(lock):
+                if self.attempt.canceled:
+                    return 143
+                time.sleep(0.2)
+            if os.path.exists(venv + ".ready"):
+                # When it was last used, for those who remove old ones.
+                os.utime(venv + ".ready")
+                self.python = os.path.join(venv, "bin", "python")
+                self.say("Using a virtualenv that an earlier job built")
+                return 0
+            # What an interrupted build left. A virtualenv cannot be moved: its programs contain its path.
+            shutil.rmtree(venv, ignore_errors=True)
+            clean = os.path.join(self.folder, "build")
+            os.mkdir(clean, 0o700)
+            code = self.build_at(venv, clean)
+            if code == 0:
+                open(venv + ".ready", "w").close()
+            return code
+
+    def takes(self, lock):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except OSError:
+            return False
+
+    def environment_key(self):
+        """A hash of everything that a build gets, and of where it runs."""
+        place = [os.path.realpath(self.python), self.version_of(self.python), platform.machine(), *platform.libc_ver()]
+        whose = [self.job["team"], self.job["person"]]
+        settings = sorted(self.build_variables().items())
+        parts = [place, whose, settings, self.job["requirements"], shutil.which("uv") or ""]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:40]
+
+    def build_variables(self):
+        own = {name: value for name, value in os.environ.items() if name.upper().startswith(BUILD_VARIABLES)}
+        return {**own, **self.job["build_variables"]}
+
+    def build_at(self, venv, folder):
         requirements = os.path.join(self.input, "requirements.txt")
         with open(requirements, "w", encoding="utf-8") as file:
             file.write(self.job["requirements"] + "\n")
         self.script("pip-settings.py")
-        environment = {**self.environment(), "HOME": self.folder}
-        uv = shutil.which("uv") or ""
-        self.say(f"Building virtualenv with Python {platform.python_version()}")
-        code = self.start(
-            ["/bin/sh", self.script("build.sh"), venv, self.python, requirements, uv, "", ""], environment
-        )
+        own = {"LANG": "C.UTF-8", "PATH": self.path(), "HOME": self.folder}
+        marks = {name: self.job["environment"][name] for name in ("MILLRACE_JOB_ID", "MILLRACE_ATTEMPT")}
+        environment = {**own, "PIP_DISABLE_PIP_VERSION_CHECK": "1", **self.build_variables(), **marks}
+        self.say(f"Building virtualenv with Python {self.version_of(self.python)}")
+        words = ["/bin/sh", self.script("build.sh"), venv, self.python, requirements, shutil.which("uv") or "", "", ""]
+        code = self.start(words, environment, folder)
         self.python = os.path.join(venv, "bin", "python")
         return code
 

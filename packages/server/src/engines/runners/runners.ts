@@ -6,8 +6,10 @@ import { hash, randomBytes } from "node:crypto";
 import { EventEmitter, once } from "node:events";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
+import type { UsageSample } from "@millrace/contract";
 import { type BegunPhase, phases } from "../phases/steps.ts";
-import { type Begun, RunnerFolder } from "./runner-folder.ts";
+import { appendSample, isDue } from "../usage-file.ts";
+import { type Begun, type End, RunnerFolder, type RunnerLimit } from "./runner-folder.ts";
 
 /**
  * A runner is refused: the attempt is `taken` by another runner or `over`, its log is `incomplete`, or the file that it
@@ -39,9 +41,13 @@ export interface Beat {
   readonly age: number;
   /** The orders that the runner has carried out. */
   readonly orders: Orders;
+  readonly usage: Usage | null;
   /** False if the runner only tells something and does not wait for an order. */
   readonly wait?: boolean;
 }
+
+/** What the processes of a job use. */
+type Usage = Omit<UsageSample, "at">;
 
 export interface ReportedEnd {
   readonly exit_code: number;
@@ -49,6 +55,8 @@ export interface ReportedEnd {
   readonly finished_at: number;
   readonly log_size: number;
   readonly steps: readonly Begun[];
+  readonly usage: Usage | null;
+  readonly over_limit: RunnerLimit | null;
   readonly metrics: Readonly<Record<string, unknown>> | null;
 }
 
@@ -69,6 +77,8 @@ const isKey = (key: string) => /^[\w-]{1,64}\.\d{1,9}$/.test(key);
 export class Runners {
   readonly #jobsDir: string;
   readonly #heard = new Map<string, Heard>();
+  /** Ages of attempts, in milliseconds, when their usage was last noted. */
+  readonly #sampled = new Map<string, number>();
   readonly #orders = new EventEmitter().setMaxListeners(0);
   readonly #appending = new Map<string, Promise<number>>();
   readonly #onChange: (key: string, what: string) => void;
@@ -81,7 +91,10 @@ export class Runners {
 
   folder = (key: string) => new RunnerFolder(this.#jobsDir, key);
   heard = (key: string) => this.#heard.get(key);
-  forget = (key: string) => void this.#heard.delete(key);
+  forget(key: string): void {
+    this.#heard.delete(key);
+    this.#sampled.delete(key);
+  }
 
   /**
    * Returns a new code with which a runner can claim the attempt. Earlier codes stay valid, because a runner that was
@@ -144,15 +157,20 @@ export class Runners {
   }
 
   /** Notes that the runner is alive, and returns its orders: when there is a new one, or after a while. */
-  async beat(key: string, { steps, age, orders, wait = true }: Beat, gone: AbortSignal): Promise<Orders> {
+  async beat(key: string, beat: Beat, gone: AbortSignal): Promise<Orders> {
+    const { steps, age, orders, usage, wait = true } = beat;
     const folder = this.#running(key);
     this.#hear(key, age * 1000);
+    if (usage && isDue(this.#sampled.get(key), 0, age * 1000)) {
+      this.#sampled.set(key, age * 1000);
+      noteUsage(folder, usage);
+    }
     // Two beats may overtake each other; steps are only ever added.
     if (steps.length > folder.steps().length) {
       folder.writeJson("steps", steps);
       this.#onChange(key, steps.at(-1)?.name ?? "");
     }
-    if (wait && sameOrders(this.#ordersOf(folder), orders)) await this.#newOrder(key, gone);
+    if (wait && !isNew(this.#ordersOf(folder), orders)) await this.#newOrder(key, gone);
     if (folder.end()) throw over();
     return this.#ordersOf(folder);
   }
@@ -164,13 +182,15 @@ export class Runners {
     const size = folder.sentSize();
     if (size < end.log_size)
       throw new RunnerRefused("incomplete", `The log has ${size} bytes here, not ${end.log_size}. Send the rest.`);
+    if (end.usage) noteUsage(folder, end.usage);
     folder.writeJson("end", {
       code: end.exit_code,
       phase: end.phase,
       finishedAt: end.finished_at,
       steps: end.steps,
+      overLimit: end.over_limit,
       metrics: end.metrics === null ? null : JSON.stringify(end.metrics),
-    });
+    } satisfies End);
     this.#onChange(key, "end");
   }
 
@@ -181,8 +201,11 @@ export class Runners {
     await once(this.#orders, key, { signal }).catch(() => {});
   }
 
+  /** An attempt never becomes younger, although its runner counts from a moment after the claim. */
   #hear(key: string, age: number): void {
-    this.#heard.set(key, { at: performance.now(), age });
+    const at = performance.now();
+    const before = this.#heard.get(key);
+    this.#heard.set(key, { at, age: before ? Math.max(age, before.age + at - before.at) : age });
   }
 
   #running(key: string): RunnerFolder {
@@ -194,7 +217,11 @@ export class Runners {
 
 const over = () => new RunnerRefused("over", "This attempt is over, or it was withdrawn.");
 
-const sameOrders = (a: Orders, b: Orders) => a.cancel === b.cancel && a.force === b.force;
+/** Whether there is an order that the runner does not know. */
+const isNew = (given: Orders, known: Orders) => (given.cancel && !known.cancel) || (given.force && !known.force);
+
+const noteUsage = ({ usage }: RunnerFolder, used: Usage) =>
+  appendSample(usage, { at: new Date().toISOString(), ...used });
 
 /** Returns the phases that a runner has begun, without names that are not known. */
 export const begunPhases = (steps: readonly Begun[]): BegunPhase[] =>

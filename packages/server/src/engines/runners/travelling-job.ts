@@ -3,13 +3,26 @@ import { noAnalytics, requestVariables } from "../../datachain/variables.ts";
 import { jobPython } from "../../runtimes/runtime.ts";
 import { runtimeOf } from "../../runtimes/runtimes.ts";
 import type { JobSpec } from "../engine.ts";
+import type { JobLimits } from "../limit-words.ts";
 import type { InsideScript } from "../phases/inside-scripts.ts";
 import { scriptFilename, splitRevision } from "../phases/job-script.ts";
+import { indexIsLocal, indexVariables, namesFiles } from "../phases/requirement-lines.ts";
 
 export interface TravellingJob {
   readonly environment: Readonly<Record<string, string>>;
   readonly python_version: string | null;
   readonly requirements: string | null;
+  /** The team, and the person whose secrets the job gets: others do not share its virtualenv. */
+  readonly team: number;
+  readonly person: number | null;
+  /** False if the virtualenv depends on files of the job. */
+  readonly shares_environment: boolean;
+  /** Variables of the job that choose the package index; its build gets no others. */
+  readonly build_variables: Readonly<Record<string, string>>;
+  /** 0 means no limit. */
+  readonly limits: Pick<JobLimits, "memory" | "processes" | "disk">;
+  /** If the server was not heard for this many seconds, the runner ends the job. Null: it never does. */
+  readonly lease_seconds: number | null;
   readonly repository: { readonly url: string; readonly revision: string } | null;
   /** Names of the attached files, in order. */
   readonly files: readonly string[];
@@ -23,7 +36,16 @@ export interface TravellingJob {
   readonly scripts: Readonly<Partial<Record<InsideScript, string>>>;
 }
 
-export function travellingJob(spec: JobSpec, scripts: ReadonlyMap<InsideScript, string>): TravellingJob {
+/** What an engine adds to the job. */
+export interface Terms extends Pick<TravellingJob, "limits"> {
+  readonly leaseSeconds: number;
+}
+
+export function travellingJob(
+  spec: JobSpec,
+  scripts: ReadonlyMap<InsideScript, string>,
+  { limits: { memory, processes, disk }, leaseSeconds }: Terms,
+): TravellingJob {
   const filename = scriptFilename(spec);
   const requirements = spec.requirements?.trim() || null;
   const needed: Partial<Record<InsideScript, boolean>> = {
@@ -43,6 +65,12 @@ export function travellingJob(spec: JobSpec, scripts: ReadonlyMap<InsideScript, 
     },
     python_version: spec.pythonVersion,
     requirements,
+    team: spec.teamId,
+    person: spec.person,
+    shares_environment: requirements !== null && !namesFiles(requirements) && !indexIsLocal(spec),
+    build_variables: indexVariables(spec),
+    limits: { memory, processes, disk },
+    lease_seconds: spec.isRetried ? leaseSeconds : null,
     repository: spec.repository === null ? null : splitRevision(spec.repository),
     files: spec.files.map(({ name }) => name),
     query: { filename, text: spec.script === undefined ? spec.query : null, command: commandOf(spec, filename) },

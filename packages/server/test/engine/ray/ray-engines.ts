@@ -2,7 +2,7 @@
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { RayOptions } from "@millrace/contract";
+import { defaultOptions, type RayOptions } from "@millrace/contract";
 import { type RayCluster, rayPython } from "@millrace/testing/servers/ray.ts";
 import { RayPlacer } from "../../../src/engines/ray/ray-placer.ts";
 import { RunnerEngine } from "../../../src/engines/runners/runner-engine.ts";
@@ -10,9 +10,7 @@ import { type InProcessServer, startInProcess } from "../../support/in-process.t
 
 /** The options of a cluster with their defaults. */
 const rayOptions = (given: Partial<RayOptions>): RayOptions => ({
-  ...(Object.fromEntries(
-    Object.entries(RayOptions.properties).map(([name, schema]) => [name, (schema as { default?: unknown }).default]),
-  ) as RayOptions),
+  ...(defaultOptions("ray") as RayOptions),
   python: rayPython(),
   ...given,
 });

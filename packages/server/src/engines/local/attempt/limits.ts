@@ -1,33 +1,8 @@
-/** Resource limits of an attempt, and the messages for exceeding them. */
+/** Checks the resource limits of an attempt. */
 import { dirname, join } from "node:path";
 import { diskUsage } from "../../disk-usage.ts";
+import { type JobLimits, overDisk, overLogSize, overSeconds } from "../../limit-words.ts";
 import type { AttemptFolder } from "./attempt-folder.ts";
-
-/** Limits of an attempt: run time in seconds; memory, log and disk in bytes. 0 means no limit. */
-export interface JobLimits {
-  readonly seconds: number;
-  readonly memory: number;
-  readonly processes: number;
-  readonly openFiles: number;
-  readonly log: number;
-  readonly disk: number;
-}
-
-const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
-/** Formats a number of bytes with the units of the settings, such as `2 GiB`. */
-function size(bytes: number): string {
-  let power = 0;
-  for (; power < units.length - 1 && bytes >= 1024 ** (power + 1); power++);
-  return `${Number((bytes / 1024 ** power).toFixed(1))} ${units[power]}`;
-}
-
-const over = (what: string, setting: string) =>
-  `The job was ended because it exceeded its limit of ${what} (server setting ${setting}).`;
-
-export const overMemory = (limits: JobLimits) => over(`${size(limits.memory)} of memory`, "MILLRACE_JOB_MEMORY");
-
-export const overDisk = ({ disk }: Pick<JobLimits, "disk">, where = "its folders") =>
-  over(`${size(disk)} in ${where}`, "MILLRACE_JOB_DISK");
 
 /**
  * Returns the error message if the time limit or the log limit is exceeded; undefined otherwise. `DiskWatch` checks the
@@ -36,13 +11,13 @@ export const overDisk = ({ disk }: Pick<JobLimits, "disk">, where = "its folders
 export function overLimit(folder: AttemptFolder, limits: JobLimits, now: number): string | undefined {
   const begun = folder.begunAt() ?? now;
   if (limits.seconds > 0 && now - begun > limits.seconds * 1000) {
-    return over(`${limits.seconds} seconds`, "MILLRACE_JOB_SECONDS");
+    return overSeconds(limits);
   }
   return overLog(folder, limits);
 }
 
 export const overLog = (folder: AttemptFolder, limits: JobLimits): string | undefined =>
-  limits.log > 0 && folder.logSize() > limits.log ? over(`${size(limits.log)} of log`, "MILLRACE_JOB_LOG") : undefined;
+  limits.log > 0 && folder.logSize() > limits.log ? overLogSize(limits) : undefined;
 
 /**
  * Returns the path of the package cache from which a virtualenv is built; undefined if the build does not use the

@@ -1,0 +1,82 @@
+/** What a runner measures, and which limits it enforces. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { JobSpec } from "../../../src/engines/engine.ts";
+import { markedProcesses } from "../remote/marked-processes.ts";
+import { type RunnerGround, runnerGround, untilState } from "./runner-ground.ts";
+
+const mebibyte = 1024 * 1024;
+const none = { seconds: 0, memory: 0, processes: 0, openFiles: 0, log: 0, disk: 0 };
+
+describe("the limits of a runner", () => {
+  let ground: RunnerGround;
+  before(async () => {
+    ground = await runnerGround();
+  });
+  after(() => ground.stop());
+
+  async function endOf(limits: Partial<typeof none>, query: string, rest: Partial<JobSpec> = {}) {
+    const engine = await ground.open({ limits: { ...none, ...limits } });
+    const job = ground.spec(query, rest);
+    await engine.submit(job);
+    const watching = setInterval(() => void engine.watch(job.key), 200);
+    const { exit, overLimit } = await untilState(engine, job.key, "EXITED");
+    clearInterval(watching);
+    assert.deepEqual(markedProcesses(job.key, "MILLRACE_ATTEMPT").pids, []);
+    return { code: exit.code, overLimit };
+  }
+  const over = (what: string) => ({
+    code: 137,
+    overLimit: `The job was ended because it exceeded its limit of ${what}).`,
+  });
+
+  it("end a job that uses too much memory", async () => {
+    const query = "import time\nkept = bytearray(200 * 1024 * 1024)\ntime.sleep(1000)";
+    const limits = { memory: 100 * mebibyte };
+    assert.deepEqual(
+      await endOf(limits, query, { queryType: "PYTHON", name: "job.py" }),
+      over("100 MiB of memory (server setting MILLRACE_JOB_MEMORY"),
+    );
+  });
+
+  it("end a job that has too many processes, also ones that have detached themselves", async () => {
+    const query = "for i in 1 2 3 4 5 6 7 8; do setsid sleep 1000 & done; sleep 1000";
+    assert.deepEqual(await endOf({ processes: 5 }, query), over("5 processes (server setting MILLRACE_JOB_PROCESSES"));
+  });
+
+  it("end a job that fills the disk, or its log, or runs too long", async () => {
+    const disk = "head -c 30000000 /dev/zero > file; sleep 1000";
+    assert.deepEqual(
+      await endOf({ disk: 10 * mebibyte }, disk),
+      over("10 MiB in its folders (server setting MILLRACE_JOB_DISK"),
+    );
+    assert.deepEqual(
+      await endOf({ log: mebibyte }, "head -c 3000000 /dev/zero; sleep 1000"),
+      over("1 MiB of log (server setting MILLRACE_JOB_LOG"),
+    );
+    assert.deepEqual(await endOf({ seconds: 1 }, "sleep 1000"), over("1 seconds (server setting MILLRACE_JOB_SECONDS"));
+  });
+
+  it("leave a job alone that keeps them", async () => {
+    const limits = { memory: 500 * mebibyte, processes: 50, disk: 100 * mebibyte, log: mebibyte, seconds: 500 };
+    assert.deepEqual(await endOf(limits, "sleep 2; exit 6"), { code: 6, overLimit: null });
+  });
+
+  it("come with samples of what the job uses, which the engine keeps", async () => {
+    const { engine } = ground;
+    const query = "import time\nkept = bytearray(60_000_000)\nbegan = time.time()\nwhile time.time() < began + 7: pass";
+    const job = ground.spec(query, { queryType: "PYTHON", name: "job.py" });
+    await engine.submit(job);
+    await untilState(engine, job.key, "EXITED");
+    await engine.cleanup(job.key);
+    const samples = await engine.usage(job.key);
+    assert.ok(samples.some(({ memory_bytes, processes }) => memory_bytes > 60_000_000 && processes >= 1));
+    const cpu = samples.map(({ cpu_seconds }) => cpu_seconds);
+    assert.deepEqual(
+      cpu,
+      [...cpu].sort((a, b) => a - b),
+    );
+    assert.ok((cpu.at(-1) ?? 0) > 0.5, `${cpu}`);
+    for (const { at } of samples) assert.equal(new Date(at).toISOString(), at);
+  });
+});
