@@ -216,7 +216,7 @@ export { parseExactly, replaceBareNumbers } from "./exact-json.ts";
 export type { ExportStatus } from "./exports.ts";
 export type { UploadedFile } from "./files.ts";
 export { type FiringOutcome, mostFirings, type ScheduleFiring, type ScheduleHealth } from "./firings.ts";
-export type { Invitation, InvitationOffer, NewInvitation } from "./invitations.ts";
+export { type Invitation, type InvitationOffer, mostInvitations, type NewInvitation } from "./invitations.ts";
 export type {
   FinalStatus,
   Job,
@@ -254,7 +254,7 @@ export {
   logSearchKinds,
 } from "./logs.ts";
 export { type ClusterTest, type ManagedCluster, managedClusterLimits } from "./managed-clusters.ts";
-export type { Member } from "./memberships.ts";
+export { type Member, mostMembers } from "./memberships.ts";
 export { readNotices } from "./notices.ts";
 export type { Notification, SetNotificationInput } from "./notifications.ts";
 export { errorsAs, openapiDocument } from "./openapi.ts";

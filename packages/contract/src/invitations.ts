@@ -7,6 +7,9 @@ import { TeamParams, teamAccess } from "./teams.ts";
 import { Type } from "./type.ts";
 import { Password, personFields } from "./users.ts";
 
+/** Maximum number of invitations of one team that can still be used. */
+export const mostInvitations = 1000;
+
 const fields = {
   id: Type.Integer(),
   role: oneOf(roles),
@@ -42,6 +45,7 @@ export const listInvitations = defineRoute({
   path: "/api/teams/{team_name}/invitations",
   tag: "Invitations",
   summary: "List the invitations of a team that can still be used",
+  description: `The newest come first. A team has at most ${mostInvitations}.`,
   access: teamAccess("read", "admin"),
   params: TeamParams,
   response: Type.Array(Invitation),
@@ -54,11 +58,12 @@ export const createInvitation = defineRoute({
   path: "/api/teams/{team_name}/invitations",
   tag: "Invitations",
   summary: "Invite somebody into a team",
+  description: `A team can have ${mostInvitations} invitations that can still be used. More are refused with 409.`,
   access: write,
   params: TeamParams,
   body: Type.Object({ role: oneOf(roles), email: maybe(Email), expires_in_days: maybe(Days) }),
   response: NewInvitation,
-  errors: ["not_found"],
+  errors: ["not_found", "wrong_state"],
 });
 
 export const revokeInvitation = defineRoute({

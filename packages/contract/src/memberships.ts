@@ -7,6 +7,9 @@ import { SuccessorQuery } from "./succession.ts";
 import { TeamParams, teamAccess } from "./teams.ts";
 import { Type } from "./type.ts";
 
+/** Maximum number of members of one team. */
+export const mostMembers = 5000;
+
 export const Member = Type.Object(
   {
     username: Type.String(),
@@ -43,6 +46,7 @@ export const addMember = defineRoute({
   path: "/api/teams/{team_name}/members",
   tag: "Teams",
   summary: "Add a user to a team",
+  description: `A team can have ${mostMembers} members. More are refused with 409.`,
   access: write,
   params: TeamParams,
   body: Type.Object({ username: Name, role: oneOf(roles) }),

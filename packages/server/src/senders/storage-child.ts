@@ -10,13 +10,24 @@ import type { ListingAnswer, StorageWish } from "./storage-listing.ts";
 /** Comes after everything in a folder, so that a listing continues behind the folder. */
 const last = "\u{10ffff}";
 
-async function list(wish: StorageWish): Promise<ListingAnswer> {
+/** A storage may send empty pages for ever. The listing ends if no entry has arrived for this time. */
+const silentSeconds = 10;
+
+async function listWhileAnswered(wish: StorageWish): Promise<ListingAnswer> {
+  const message = `The storage sent no entry within ${silentSeconds} seconds.`;
+  const silent = Promise.withResolvers<ListingAnswer>();
+  const timer = setTimeout(() => silent.resolve({ problem: "network", message }), silentSeconds * 1000);
+  return Promise.race([list(wish, () => void timer.refresh()), silent.promise]);
+}
+
+async function list(wish: StorageWish, heard: () => void): Promise<ListingAnswer> {
   const { openStorage, isStorageError } = await import("@millrace/storage");
   const found: { path: string; isFolder: boolean; size: number; modified: string | null }[] = [];
   try {
     const storage = openStorage(wish.uri as string, wish.config as never, { environment: wish.variables });
     const after = wish.after === undefined ? {} : { startAfter: wish.after };
     for await (const { path, type, size, last_modified } of storage.list({ ordered: true, ...after })) {
+      heard();
       const isFolder = type === "directory";
       found.push({ path, isFolder, size, modified: last_modified?.toISOString() ?? null });
       if (found.length > wish.limit) break;
@@ -40,4 +51,4 @@ function messageOf(error: unknown): string {
 
 const wish = JSON.parse(await text(process.stdin)) as StorageWish;
 checkConnections(addressCheck(wish.networks));
-process.stdout.write(JSON.stringify(await list(wish)), () => process.exit());
+process.stdout.write(JSON.stringify(await listWhileAnswered(wish)), () => process.exit());

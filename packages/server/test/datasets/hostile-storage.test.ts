@@ -11,10 +11,14 @@ import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { refused } from "../support/people.ts";
 import { until } from "../support/until.ts";
 
-/** A store whose bucket `flood` sends one page of 300 MB, and which answers nothing about others. */
+/**
+ * A store whose bucket `flood` sends one page of 300 MB, whose bucket `empty` sends empty pages for ever, and which
+ * answers nothing about others.
+ */
 function startStore(): Server {
   const server = createServer((request, response) => {
     if (request.url?.startsWith("/flood")) flood(response);
+    if (request.url?.startsWith("/empty")) sendEmptyPage(response);
   });
   return server.listen(0, "127.0.0.1");
 }
@@ -23,6 +27,11 @@ function flood(response: ServerResponse): void {
   const part = Buffer.alloc(1_000_000, "<Contents><Key>a</Key></Contents>");
   response.writeHead(200, { "content-type": "application/xml" }).on("error", () => {});
   Readable.from(Array.from({ length: 300 }, () => part)).pipe(response);
+}
+
+function sendEmptyPage(response: ServerResponse): void {
+  const more = `<IsTruncated>true</IsTruncated><NextContinuationToken>${Math.random()}</NextContinuationToken>`;
+  response.end(`<?xml version="1.0"?><ListBucketResult><Name>empty</Name>${more}</ListBucketResult>`);
 }
 
 /** Ids of the processes that list storages for this process. */
@@ -72,6 +81,11 @@ describe("browsing a hostile store", { timeout: 120_000 }, () => {
 
   it("is a problem of the store if its answer is too large", async () => {
     await refused(browse("flood"), "wrong_state");
+    assert.deepEqual(listers(), []);
+  });
+
+  it("ends if the store sends pages without entries", async () => {
+    await refused(browse("empty"), "wrong_state", /sent no entry within 10 seconds/);
     assert.deepEqual(listers(), []);
   });
 

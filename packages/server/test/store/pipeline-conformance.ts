@@ -271,7 +271,7 @@ export function pipelineConformance(storeOf: () => Store): void {
     const { id: teamId } = await storeOf().write((db) =>
       db
         .insertInto("teams")
-        .values({ name: "searched", created_at: iso(now) })
+        .values({ name: "searched-pipelines", created_at: iso(now) })
         .returning("id")
         .executeTakeFirstOrThrow(),
     );

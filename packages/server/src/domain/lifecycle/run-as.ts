@@ -5,6 +5,7 @@
  */
 import { allScopes, permits, type Scope } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
+import { eachPart } from "../../store/queries/batches.ts";
 import type { ShortJob } from "../../store/queries/jobs/jobs.ts";
 import { usernameOf } from "../../store/queries/people/users.ts";
 import { readSpec } from "./job-documents.ts";
@@ -34,6 +35,14 @@ export const readRunAs = ({ run_as }: HandedOver): RunAs => (run_as === "" ? {} 
 /** Returns the id of the user whose rights repetitions of a job have. `userId` is the user who created the job. */
 export const runsAs = ({ all, of = {} }: RunAs, userId: number): number => all ?? of[userId] ?? userId;
 
+/** Returns the ids of the users whose jobs are repeated with the rights of `userId`, if `all` is undefined. */
+export const makersWho = ({ of = {} }: RunAs, userId: number): number[] => [
+  ...(runsAs({ of }, userId) === userId ? [userId] : []),
+  ...Object.entries(of).flatMap(([maker, user]) =>
+    user === userId && Number(maker) !== userId ? [Number(maker)] : [],
+  ),
+];
+
 /**
  * Returns a new `RunAs` in which the user `to` replaces the user `from`. Jobs that run as other users do not change.
  */
@@ -47,22 +56,40 @@ export function succeed({ all, scopes, of = {} }: RunAs, from: number, to: numbe
  * Returns a copy of the job, with the user and the scopes with which it is repeated after a handover. If the user
  * changes, short dataset names in the script still refer to the namespace of the user who created the job (`home`).
  */
-export async function inNameOf(db: Db, handedOver: HandedOver, job: ShortJob): Promise<ShortJob> {
+export const inNameOf = (db: Db, handedOver: HandedOver, job: ShortJob): Promise<ShortJob> =>
+  renamer(db, handedOver)(job);
+
+function renamer(db: Db, handedOver: HandedOver): (job: ShortJob) => Promise<ShortJob> {
   const runAs = readRunAs(handedOver);
-  const user_id = runsAs(runAs, job.user_id);
-  const scopes = JSON.stringify(within(JSON.parse(job.scopes) as Scope[], runAs.scopes));
-  if (user_id === job.user_id) return { ...job, scopes };
-  const spec = readSpec(job);
-  const home = spec.home ?? (await usernameOf(db, job.user_id));
-  return { ...job, user_id, scopes, spec: JSON.stringify({ ...spec, home }) };
+  const names = new Map<number, string>();
+  const nameOf = async (id: number) => {
+    const name = names.get(id) ?? (await usernameOf(db, id));
+    names.set(id, name);
+    return name;
+  };
+  return async (job) => {
+    const user_id = runsAs(runAs, job.user_id);
+    const scopes = JSON.stringify(within(JSON.parse(job.scopes) as Scope[], runAs.scopes));
+    if (user_id === job.user_id) return { ...job, scopes };
+    const spec = readSpec(job);
+    const home = spec.home ?? (await nameOf(job.user_id));
+    return { ...job, user_id, scopes, spec: JSON.stringify({ ...spec, home }) };
+  };
 }
 
 const within = (own: readonly Scope[], limit: readonly Scope[] | undefined) =>
   limit === undefined ? own : allScopes.filter((scope) => permits(own, scope) && permits(limit, scope));
 
+/** Jobs that are changed before other work gets the event loop. */
+const atOnce = 100;
+
 export async function allInNameOf(db: Db, handedOver: HandedOver, jobs: readonly ShortJob[]): Promise<ShortJob[]> {
   if (handedOver.run_as === "") return [...jobs];
+  const inName = renamer(db, handedOver);
   const changed: ShortJob[] = [];
-  for (const job of jobs) changed.push(await inNameOf(db, handedOver, job));
+  const change = async (part: readonly ShortJob[]) => {
+    for (const job of part) changed.push(await inName(job));
+  };
+  await eachPart(jobs, change, atOnce);
   return changed;
 }

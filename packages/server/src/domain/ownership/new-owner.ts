@@ -6,19 +6,19 @@
  */
 import { ApiError, isIn, jobStates, roleIncludes, type Scope } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
-import { getShortJob, reassignJob } from "../../store/queries/jobs/jobs.ts";
+import { eachPart } from "../../store/queries/batches.ts";
+import { getShortJobs, reassignJob, type ShortJob } from "../../store/queries/jobs/jobs.ts";
 import { holdQueued } from "../../store/queries/jobs/queue.ts";
 import { teamNameOf } from "../../store/queries/people/teams.ts";
 import { standingsIn, type UserRow } from "../../store/queries/people/users.ts";
 import { hasNotBegun } from "../../store/queries/people/work.ts";
-import { type PipelineRow, updatePipeline } from "../../store/queries/pipelines/pipelines.ts";
+import { type PipelineRow, type RunState, runsOf, updatePipeline } from "../../store/queries/pipelines/pipelines.ts";
 import { whyAbsent } from "../access/absence.ts";
 import type { Principal, Team } from "../access/principals.ts";
 import { readSpec } from "../lifecycle/job-documents.ts";
-import type { RunAs } from "../lifecycle/run-as.ts";
-import { type Repeated, runsWithOriginals } from "../pipelines/update-pipeline-settings.ts";
+import { allInNameOf, type RunAs } from "../lifecycle/run-as.ts";
 import { iso } from "../time/clock.ts";
-import { type NamedCredentials, replacementFor } from "./work.ts";
+import { type NamedCredentials, replacementsFor } from "./work.ts";
 
 type NewOwner = Pick<UserRow, "id" | "username" | "service_team_id">;
 
@@ -44,6 +44,9 @@ export async function requireNewOwner(db: Db, team: Team, giver: Principal, to: 
     );
 }
 
+/** Maximum number of missing credential sets that an error names. */
+const mostNamed = 20;
+
 /** Throws if the new owner lacks one of the credential sets that the runs use, unless `force` is set. */
 export async function requireSets(
   db: Db,
@@ -52,14 +55,17 @@ export async function requireSets(
   force: boolean,
 ): Promise<void> {
   if (force) return;
-  const missing: string[] = [];
-  for (const one of named)
-    if ((await replacementFor(db, to.id, one)) === "missing")
-      missing.push(`${one.name} (team ${await teamNameOf(db, one.teamId)})`);
+  const replacement = replacementsFor(db, to.id);
+  const missing: NamedCredentials[] = [];
+  for (const one of named) if ((await replacement(one)) === "missing") missing.push(one);
   if (missing.length === 0) return;
+  const shown: string[] = [];
+  for (const { name, teamId } of missing.slice(0, mostNamed))
+    shown.push(`${name} (team ${await teamNameOf(db, teamId)})`);
+  const more = missing.length > mostNamed ? ` and ${missing.length - mostNamed} others` : "";
   throw new ApiError(
     "wrong_state",
-    `${to.username} has no credentials with these names: ${missing.join(", ")}. The runs that use these credentials would fail. Store credentials under these names, for the team or as ${to.username}'s own, or set \`force\` to hand the work over anyway.`,
+    `${to.username} has no credentials with these names: ${shown.join(", ")}${more}. The runs that use these credentials would fail. Store credentials under these names, for the team or as ${to.username}'s own, or set \`force\` to hand the work over anyway.`,
     { hint: "set_credentials" },
   );
 }
@@ -77,25 +83,53 @@ export const allAs = (giver: Principal, to: NewOwner): RunAs => ({
  * Sets whose rights the runs of a pipeline have. This applies to runs that have not begun and to all later runs. The
  * caller must have locked the pipeline's row.
  */
-export async function setRunAs(db: Db, pipeline: PipelineRow, runAs: RunAs, now: number): Promise<void> {
+export async function setRunAs(
+  db: Db,
+  pipeline: Pick<PipelineRow, "id" | "is_template">,
+  runAs: RunAs,
+  now: number,
+): Promise<void> {
   const run_as = JSON.stringify(runAs);
   await updatePipeline(db, pipeline.id, { run_as, updated_at: iso(now) });
   if (pipeline.is_template === 1) return;
-  for (const repeated of await runsWithOriginals(db, { ...pipeline, run_as })) await reassignDraft(db, repeated);
+  const drafts = (await runsOf(db, pipeline.id)).filter(({ status }) => hasNotBegun(status));
+  await eachPart(drafts, (part) => reassignDrafts(db, part, run_as), reassignedAtOnce);
 }
 
+/** Runs whose jobs are given to the new owner before other work gets the event loop. */
+const reassignedAtOnce = 50;
+
 /**
- * Gives the job of a run to its new owner, unless the job has begun. If the job is queued, its queue row is locked
- * first, so that no server starts the job with the old owner's rights meanwhile.
+ * Gives the jobs of some runs to their new owner, unless they have begun. The queue rows of queued jobs are locked
+ * first, so that no server starts a job with the old owner's rights meanwhile.
  */
-async function reassignDraft(db: Db, { run, original }: Repeated): Promise<void> {
-  const { created_job_id: id, status } = run;
-  if (id === null || !hasNotBegun(status) || (isIn("waiting", status) && !(await holdQueued(db, id)))) return;
-  const draft = await getShortJob(db, id);
-  if (!draft) return;
+async function reassignDrafts(db: Db, runs: readonly RunState[], run_as: string): Promise<void> {
+  const waiting = runs.flatMap(({ created_job_id, status }) => (isIn("waiting", status) ? (created_job_id ?? []) : []));
+  const held = await holdQueued(db, waiting);
+  const begun = new Set(waiting.filter((id) => !held.has(id)));
+  const own = runs.flatMap(({ job_id, created_job_id: id }) => (id === null || begun.has(id) ? [] : { job_id, id }));
+  const drafts = await byIds(
+    db,
+    own.map(({ id }) => id),
+  );
+  const found = await getShortJobs(
+    db,
+    own.map(({ job_id }) => job_id),
+  );
+  const originals = new Map((await allInNameOf(db, { run_as }, found)).map((job) => [job.id, job]));
+  for (const { id, job_id } of own) {
+    const [draft, original] = [drafts.get(id), originals.get(job_id)];
+    if (draft && original) await reassign(db, draft, original);
+  }
+}
+
+const byIds = async (db: Db, ids: readonly string[]) =>
+  new Map((await getShortJobs(db, ids)).map((job) => [job.id, job]));
+
+async function reassign(db: Db, draft: ShortJob, original: ShortJob): Promise<void> {
   const { home: _, ...spec } = readSpec(draft);
   const { home } = readSpec(original);
   const { user_id, scopes } = original;
   const changes = { user_id, scopes, spec: JSON.stringify({ ...spec, ...(home === undefined ? {} : { home }) }) };
-  await reassignJob(db, id, changes, [...jobStates.draft, ...jobStates.waiting]);
+  await reassignJob(db, draft.id, changes, [...jobStates.draft, ...jobStates.waiting]);
 }

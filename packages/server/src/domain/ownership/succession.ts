@@ -8,7 +8,7 @@ import { WriteAgain } from "../../store/drivers/unavailable.ts";
 import { nextTurn } from "../../store/queries/batches.ts";
 import { teamNameOf } from "../../store/queries/people/teams.ts";
 import { findUser, lockUsers, type UserRow } from "../../store/queries/people/users.ts";
-import { pipelinesOf, schedulesOf, type Whose } from "../../store/queries/people/work.ts";
+import type { Whose } from "../../store/queries/people/work.ts";
 import { lockPipeline, lockPipelines, updatePipeline } from "../../store/queries/pipelines/pipelines.ts";
 import { lockSchedule, updateSchedule } from "../../store/queries/schedules/schedules.ts";
 import { setTaskRunAs } from "../../store/queries/schedules/tasks.ts";
@@ -19,7 +19,7 @@ import type { Principal } from "../access/principals.ts";
 import { isLive } from "../lifecycle/pipeline-progress.ts";
 import { readRunAs, succeed } from "../lifecycle/run-as.ts";
 import { requireNewOwner, requireSets, setRunAs } from "./new-owner.ts";
-import { describeWork, type FoundWork, findWork, namedBy } from "./work.ts";
+import { describeWork, type FoundWork, findWork, namedBy, ownedPipelines, ownedSchedules } from "./work.ts";
 
 type Leaver = Pick<UserRow, "id" | "username">;
 
@@ -113,18 +113,18 @@ export async function handOverWork(
  * before users, to avoid deadlocks.
  */
 async function holdWork(db: Db, whose: Whose): Promise<ReadonlySet<string | number>> {
-  const pipelines = await pipelinesOf(db, whose);
-  await lockPipelines(
-    db,
-    pipelines.map(({ id }) => id),
-  );
-  const schedules = await schedulesOf(db, whose);
-  for (const { id } of schedules) await lockSchedule(db, id);
-  await lockPipelines(
-    db,
-    schedules.map(({ pipeline_id }) => pipeline_id),
-  );
-  return new Set([...pipelines, ...schedules].map(({ id }) => id));
+  const pipelines: string[] = [];
+  for await (const { row } of ownedPipelines(db, whose, nextTurn)) pipelines.push(row.id);
+  await lockPipelines(db, pipelines);
+  const schedules: number[] = [];
+  const templates: string[] = [];
+  for await (const { row } of ownedSchedules(db, whose, nextTurn)) {
+    await lockSchedule(db, row.id);
+    schedules.push(row.id);
+    templates.push(row.pipeline_id);
+  }
+  await lockPipelines(db, templates);
+  return new Set([...pipelines, ...schedules]);
 }
 
 /** A transaction that moves work from one user to another. */
@@ -145,6 +145,7 @@ const note = ({ db, actor, from, owner, now }: Change, noun: string, teamId: num
 async function handOverSchedules(change: Change, { schedules }: FoundWork): Promise<void> {
   const { db, from, owner, now } = change;
   for (const { row: found, runs } of schedules) {
+    await nextTurn();
     const row = await lockSchedule(db, found.id);
     if (!row) continue;
     const template = await lockPipeline(db, row.pipeline_id);
@@ -160,6 +161,7 @@ async function handOverSchedules(change: Change, { schedules }: FoundWork): Prom
 async function handOverPipelines(change: Change, { pipelines }: FoundWork): Promise<void> {
   const { db, from, owner, now } = change;
   for (const { row: found } of pipelines) {
+    await nextTurn();
     // Reread after the lock was taken: the pipeline may have ended meanwhile.
     const row = await lockPipeline(db, found.id);
     if (!isLive(row)) continue;
@@ -171,6 +173,7 @@ async function handOverPipelines(change: Change, { pipelines }: FoundWork): Prom
 async function handOverTasks(change: Change, { tasks }: FoundWork): Promise<void> {
   const { db, from, owner } = change;
   for (const task of tasks) {
+    await nextTurn();
     const runAs = succeed(readRunAs(task), from.id, owner.id);
     if (await setTaskRunAs(db, task.job_id, JSON.stringify(runAs)))
       await note(change, "task", task.team_id, task.name ?? task.job_id);

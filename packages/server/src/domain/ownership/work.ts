@@ -4,31 +4,33 @@
  */
 import type { Work } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
-import { findOwned } from "../../store/queries/jobs/credentials.ts";
+import { parts } from "../../store/queries/batches.ts";
+import { namesOwned } from "../../store/queries/jobs/credentials.ts";
 import { teamNameOf } from "../../store/queries/people/teams.ts";
 import { listTokens } from "../../store/queries/people/tokens.ts";
 import {
-  hasNotBegun,
-  pipelinesOf,
-  type RepeatedJob,
-  repeatedJobs,
+  draftsOf,
+  livePipelines,
+  type NamedInJson,
+  namesInJobs,
+  repeatedBy,
   runningJobsOf,
-  schedulesOf,
+  schedulesIn,
   tasksOf,
   type Whose,
   waitingJobsOf,
 } from "../../store/queries/people/work.ts";
 import type { PipelineRow } from "../../store/queries/pipelines/pipelines.ts";
-import { getPipeline } from "../../store/queries/pipelines/pipelines.ts";
-import type { ScheduleRow } from "../../store/queries/schedules/schedules.ts";
 import { ofTeam, ofUser } from "../jobs/credentials.ts";
 import { type JobSpecFields, readSpec } from "../lifecycle/job-documents.ts";
-import { readRunAs, runsAs } from "../lifecycle/run-as.ts";
+import { makersWho, readRunAs, runsAs } from "../lifecycle/run-as.ts";
 import { readSettings, withSettings } from "../pipelines/pipeline-settings.ts";
 import type { Repeated } from "../pipelines/update-pipeline-settings.ts";
 import { iso } from "../time/clock.ts";
 
-type TaskRow = Awaited<ReturnType<typeof tasksOf>>[number];
+type TaskRow = Omit<Awaited<ReturnType<typeof tasksOf>>[number], keyof NamedInJson>;
+type OwnedSchedule = Awaited<ReturnType<typeof schedulesIn>>[number];
+type LivePipeline = Awaited<ReturnType<typeof livePipelines>>[number];
 
 /** The credentials that a task, schedule or pipeline needs. */
 interface Need {
@@ -36,82 +38,115 @@ interface Need {
   readonly credentials: readonly string[];
 }
 
+/** A schedule or pipeline, and the number of its runs that have this user's rights. */
+interface WithRuns<Row> extends Need {
+  readonly row: Row;
+  /** For a schedule, 0 if the user only owns it. */
+  readonly runs: number;
+}
+
 /** The tasks, schedules and pipelines of one user that can be handed over. */
 export interface FoundWork {
   /** The user, and the team that was searched. If the team is undefined, all teams were searched. */
   readonly whose: Whose;
   readonly tasks: readonly (TaskRow & Need)[];
-  /** `runs` is the number of runs that have this user's rights; 0 if the user only owns the schedule. */
-  readonly schedules: readonly {
-    readonly row: ScheduleRow;
-    readonly runs: number;
-    readonly credentials: Need["credentials"];
-  }[];
-  readonly pipelines: readonly {
-    readonly row: PipelineRow;
-    readonly runs: number;
-    readonly credentials: Need["credentials"];
-  }[];
+  readonly schedules: readonly WithRuns<OwnedSchedule>[];
+  readonly pipelines: readonly WithRuns<LivePipeline>[];
 }
 
-/**
- * Finds the tasks, schedules and live pipelines that run in a user's name, or that the user owns. `pause` is awaited
- * before each batch of runs, so that other requests can run.
- */
-export async function findWork(db: Db, whose: Whose, pause: () => Promise<void>): Promise<FoundWork> {
-  const { userId } = whose;
-  const tasks = (await tasksOf(db, whose))
-    .filter((task) => runsAs(readRunAs(task), task.user_id) === userId)
-    .map((task) => ({ ...task, credentials: namesIn(readSpec(task)) }));
-  const schedules = [];
-  for (const row of await schedulesOf(db, whose)) {
-    const template = await getPipeline(db, row.pipeline_id);
-    const found = template ? await runsOfUser(db, template, userId, pause) : { runs: 0, credentials: [] };
-    if (found.runs > 0 || row.user_id === userId) schedules.push({ row, ...found });
+/** Waits between two statements of a search. A team may have thousands of pipelines with thousands of runs each. */
+export type Pause = () => Promise<void>;
+
+/** Rows per statement. Each row may have a script of some kilobytes, which the database reads to find the names in it. */
+const atOnce = 200;
+
+/** Finds the tasks, schedules and live pipelines that run in a user's name, or that the user owns. */
+export async function findWork(db: Db, whose: Whose, pause: Pause): Promise<FoundWork> {
+  const tasks = await findTasks(db, whose, pause);
+  const schedules: WithRuns<OwnedSchedule>[] = [];
+  for await (const { row, jobs } of ownedSchedules(db, whose, pause)) {
+    // A list in the pipeline's settings replaces the names of each job; an empty one means none.
+    const credentials = row.credentials_names === null ? await namesOf(db, jobs, pause) : namesFrom(row);
+    schedules.push({ row, runs: jobs.length, credentials: jobs.length === 0 ? [] : credentials });
   }
-  const pipelines = [];
-  for (const row of await pipelinesOf(db, whose))
-    pipelines.push({ row, ...(await runsOfUser(db, row, userId, pause, ({ status }) => hasNotBegun(status))) });
+  const pipelines: WithRuns<LivePipeline>[] = [];
+  for await (const { row, jobs } of ownedPipelines(db, whose, pause))
+    pipelines.push({ row, runs: jobs.length, credentials: await namesOf(db, jobs, pause) });
   return { whose, tasks, schedules, pipelines };
 }
 
-/** Returns the names of the credential sets that a job uses. */
-export const namesIn = ({ credentials_name: name, credentials_names: names }: JobSpecFields): readonly string[] =>
-  names ?? (name === null || name === undefined ? [] : [name]);
+async function findTasks(db: Db, whose: Whose, pause: Pause): Promise<(TaskRow & Need)[]> {
+  const found: (TaskRow & Need)[] = [];
+  for await (const task of pagesOf(pause, (after: TaskRow | undefined) => tasksOf(db, whose, page(after?.job_id)))) {
+    const { credentials_name: _name, credentials_names: _names, ...row } = task;
+    if (runsAs(readRunAs(row), row.user_id) === whose.userId) found.push({ ...row, credentials: namesFrom(task) });
+  }
+  return found;
+}
 
-/** Number of runs that one statement reads. */
-const runsPart = 200;
+const page = <Cursor>(after: Cursor) => ({ after, limit: atOnce });
 
-/** Counts the runs of a pipeline that have this user's rights, and collects the credential sets that these runs use. */
-async function runsOfUser(
-  db: Db,
-  pipeline: PipelineRow,
-  userId: number,
-  pause: () => Promise<void>,
-  counts: (run: RepeatedJob) => boolean = () => true,
-) {
-  const runAs = readRunAs(pipeline);
-  const settings = readSettings(pipeline);
-  const credentials = new Set<string>();
-  let runs = 0;
-  for (let after = ""; ; ) {
+/** Reads a list page by page, with a pause before each further page. */
+async function* pagesOf<Row>(pause: Pause, read: (after: Row | undefined) => Promise<readonly Row[]>) {
+  let rows = await read(undefined);
+  while (rows.length > 0) {
+    yield* rows;
+    if (rows.length < atOnce) return;
     await pause();
-    const part = await repeatedJobs(db, pipeline.id, after, runsPart);
-    for (const run of part) {
-      if (runsAs(runAs, run.user_id) !== userId || !counts(run)) continue;
-      runs++;
-      for (const name of namesIn(withSettings(credentialsIn(run), settings))) credentials.add(name);
-    }
-    if (part.length < runsPart) return { runs, credentials: [...credentials] };
-    after = part.at(-1)?.job_id ?? "";
+    rows = await read(rows.at(-1));
   }
 }
 
-const credentialsIn = ({ credentials_name, credentials_names }: RepeatedJob) =>
-  ({
+/** Finds schedules that the user owns or that run as the user, each with the jobs of the user's runs. */
+export async function* ownedSchedules(db: Db, { userId, teamId }: Whose, pause: Pause) {
+  const read = (after: OwnedSchedule | undefined) => schedulesIn(db, teamId, page(after?.id));
+  for await (const row of pagesOf(pause, read)) {
+    const jobs = await repeatedAs(db, row, userId, pause);
+    if (jobs.length > 0 || row.user_id === userId) yield { row, jobs };
+  }
+}
+
+/** Returns the ids of the jobs that a schedule repeats with this user's rights. */
+async function repeatedAs(db: Db, row: OwnedSchedule, userId: number, pause: Pause): Promise<string[]> {
+  const runAs = readRunAs(row);
+  const makers = runAs.all === undefined ? makersWho(runAs, userId) : undefined;
+  if (makers?.length === 0 || (makers === undefined && runAs.all !== userId)) return [];
+  await pause();
+  return repeatedBy(db, row.pipeline_id, makers);
+}
+
+/** Finds live pipelines with a run of the user that has not begun, each with the jobs of these runs. */
+export async function* ownedPipelines(db: Db, { userId, teamId }: Whose, pause: Pause) {
+  const read = (after: LivePipeline | undefined) => livePipelines(db, teamId, page(after));
+  for await (const row of pagesOf(pause, read)) {
+    await pause();
+    const jobs = await draftsOf(db, row.id, userId);
+    if (jobs.length > 0) yield { row, jobs };
+  }
+}
+
+/** Returns the names of the credential sets that these jobs use, without duplicates. */
+async function namesOf(db: Db, jobs: readonly string[], pause: Pause): Promise<string[]> {
+  const names = new Set<string>();
+  for (const part of parts(jobs, atOnce)) {
+    await pause();
+    for (const named of await namesInJobs(db, part)) for (const name of namesFrom(named)) names.add(name);
+  }
+  return [...names];
+}
+
+const namesFrom = ({ credentials_name, credentials_names }: NamedInJson): readonly string[] =>
+  namesIn({
     credentials_name,
     ...(credentials_names === null ? {} : { credentials_names: JSON.parse(credentials_names) as string[] }),
-  }) as JobSpecFields;
+  });
+
+/** Returns the names of the credential sets that a job uses. */
+export const namesIn = ({
+  credentials_name: name,
+  credentials_names: names,
+}: Pick<JobSpecFields, "credentials_name" | "credentials_names">): readonly string[] =>
+  names ?? (name === null || name === undefined ? [] : [name]);
 
 /** Returns the names of the credential sets that these runs use, without duplicates. */
 export function credentialsOf(pipeline: PipelineRow, runs: readonly Repeated[]): string[] {
@@ -140,12 +175,21 @@ export function namedBy({ tasks, schedules, pipelines }: FoundWork): NamedCreden
 export type Replacement = NonNullable<Work["credentials"][number]["replaced_by"]>;
 
 /**
- * Returns which credential set jobs of this user get under this name: the user's own if there is one, otherwise the
- * team's. Returns `missing` if there is neither.
+ * Returns a function that tells which credential set jobs of this user get under a name: the user's own if there is
+ * one, otherwise the team's, or `missing`. It reads the few names that a user and a team may have, however many names
+ * are asked for.
  */
-export async function replacementFor(db: Db, userId: number, { teamId, name }: NamedCredentials): Promise<Replacement> {
-  if (await findOwned(db, ofUser(userId), name)) return "own";
-  return (await findOwned(db, ofTeam({ id: teamId }), name)) ? "team" : "missing";
+export function replacementsFor(db: Db, userId: number): (named: NamedCredentials) => Promise<Replacement> {
+  const known = new Map<number | "own", Promise<ReadonlySet<string>>>();
+  const namesFor = (key: number | "own") => {
+    const names = known.get(key) ?? namesOwned(db, key === "own" ? ofUser(userId) : ofTeam({ id: key }));
+    known.set(key, names);
+    return names;
+  };
+  return async ({ teamId, name }) => {
+    if ((await namesFor("own")).has(name)) return "own";
+    return (await namesFor(teamId)).has(name) ? "team" : "missing";
+  };
 }
 
 /** Maximum number of jobs in one answer. Pipelines and tokens have the same limit. */
@@ -183,7 +227,7 @@ export async function describeWork(
       team: await teamOf(task.team_id),
       id: task.job_id,
       name: task.name,
-      cron_expression: readSpec(task).cron_expression ?? null,
+      cron_expression: task.cron_expression,
       next_run: task.next_run,
     })),
     schedules: await each(found.schedules.slice(0, mostListed), async ({ row, runs }) => ({
@@ -215,9 +259,11 @@ export async function describeWork(
  */
 async function ownCredentials(db: Db, found: FoundWork, newOwner: number | undefined) {
   const own: (NamedCredentials & { readonly replaced_by: Replacement | null })[] = [];
+  const before = replacementsFor(db, found.whose.userId);
+  const after = newOwner === undefined ? undefined : replacementsFor(db, newOwner);
   for (const named of namedBy(found)) {
-    if ((await replacementFor(db, found.whose.userId, named)) !== "own") continue;
-    const replaced_by = newOwner === undefined ? null : await replacementFor(db, newOwner, named);
+    if ((await before(named)) !== "own") continue;
+    const replaced_by = after ? await after(named) : null;
     own.push({ ...named, replaced_by });
   }
   return own;

@@ -3,6 +3,7 @@ import {
   ApiError,
   type Invitation,
   type InvitationOffer,
+  mostInvitations,
   type NewInvitation,
   type RouteInput,
   type routes,
@@ -16,6 +17,7 @@ import {
   revokeInvitation,
   useInvitation,
 } from "../../store/queries/people/invitations.ts";
+import { lockTeam } from "../../store/queries/people/teams.ts";
 import { type Actor, audit } from "../access/audit.ts";
 import type { Caller, TeamCall } from "../access/call.ts";
 import type { Edit } from "../access/edit.ts";
@@ -26,8 +28,6 @@ import { join } from "./memberships.ts";
 import { hashPassword } from "./passwords.ts";
 import { addUser } from "./users.ts";
 
-/** Largest number of open invitations of a team. A list of more, from an earlier version, shows the newest. */
-const mostOpen = 1000;
 /** Days until an invitation expires, unless the request names another number. */
 const defaultDays = 7;
 
@@ -45,7 +45,7 @@ const describe = ({ id, role, email, username, created_at, expires_at }: Invitat
 });
 
 export const readInvitations = async (db: Db, team: Team, now: number): Promise<Invitation[]> =>
-  (await openInvitations(db, team.id, iso(now), mostOpen)).map(describe);
+  (await openInvitations(db, team.id, iso(now), mostInvitations)).map(describe);
 
 /** The admin who invites, and the public URL of the server for the link. */
 export interface Inviter {
@@ -80,11 +80,16 @@ export async function createInvitation(
   return { ...describe({ ...row, id, username: principal.username, team_name: team.name }), url };
 }
 
+/**
+ * Throws if the team has too many open invitations. Locks the team first, because on PostgreSQL concurrent transactions
+ * do not see each other's new rows.
+ */
 async function requireFewInvitations(db: Db, team: Team, now: number): Promise<void> {
-  if (!(await hasManyInvitations(db, team.id, iso(now), mostOpen))) return;
+  await lockTeam(db, team.id);
+  if (!(await hasManyInvitations(db, team.id, iso(now), mostInvitations))) return;
   throw new ApiError(
     "wrong_state",
-    `The team ${team.name} already has ${mostOpen} open invitations, which is the limit. Revoke some, or wait until some were used or have expired.`,
+    `The team ${team.name} already has ${mostInvitations} open invitations, which is the limit. Revoke some, or wait until some were used or have expired.`,
   );
 }
 

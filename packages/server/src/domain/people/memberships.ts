@@ -1,7 +1,8 @@
 /** Memberships of users in teams. Every request reads the roles again, so a change takes effect at once. */
-import { ApiError, type Member, type Role, roleIncludes } from "@millrace/contract";
+import { ApiError, type Member, mostMembers, type Role, roleIncludes } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import {
+  atLeastMembers,
   deleteMembership,
   findMember,
   hasOtherAdmin,
@@ -9,6 +10,7 @@ import {
   membersOf,
   setRole,
 } from "../../store/queries/people/memberships.ts";
+import { lockTeam } from "../../store/queries/people/teams.ts";
 import { getUser } from "../../store/queries/people/users.ts";
 import { audit } from "../access/audit.ts";
 import type { Call, TeamCall } from "../access/call.ts";
@@ -67,6 +69,12 @@ export async function join(
   role: Role,
 ): Promise<void> {
   await checkServiceAccount(db, team, user, role);
+  await lockTeam(db, team.id);
+  if (await atLeastMembers(db, team.id, mostMembers))
+    throw new ApiError(
+      "wrong_state",
+      `The team ${team.name} has ${mostMembers} members, which is the maximum. Remove some first.`,
+    );
   if (!(await insertMembership(db, team.id, user.id, role)))
     throw new ApiError(
       "wrong_state",

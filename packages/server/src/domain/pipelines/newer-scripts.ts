@@ -17,6 +17,8 @@ import { readSpec } from "../lifecycle/job-documents.ts";
 
 /** Maximum number of runs that are compared for one answer. */
 const mostRuns = 20_000;
+/** Maximum number of datasets of these runs that are compared for one answer. */
+const mostMade = 50_000;
 /** Maximum number of newer scripts that are listed for one schedule. */
 const mostListed = 20;
 
@@ -40,7 +42,7 @@ export async function newerScripts(
   const runs = await runsOfTemplates(db, templates, mostRuns);
   const jobIds = [...new Set([...runs.values()].flat().map(({ job_id }) => job_id))];
   const origins = await originsOf(db, jobIds);
-  const made = await datasetsMadeBy(db, jobIds);
+  const made = await datasetsMadeBy(db, jobIds, mostMade);
   const newest = await newestMade(db, [...new Set([...made.values()].flat())]);
   const outdated = [...runs.values()].flat().flatMap(({ pipeline_id, job_id }) =>
     (made.get(job_id) ?? []).flatMap((dataset): Outdated[] => {

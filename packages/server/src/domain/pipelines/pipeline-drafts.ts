@@ -4,6 +4,7 @@
  */
 
 import type { Db } from "../../store/drivers/store.ts";
+import { eachPart } from "../../store/queries/batches.ts";
 import { insertTagRows } from "../../store/queries/jobs/job-tags.ts";
 import type { TextRefs } from "../../store/queries/jobs/job-texts.ts";
 import { insertJobs, type NewJob, type ShortJob } from "../../store/queries/jobs/jobs.ts";
@@ -39,6 +40,9 @@ interface Drafts {
   readonly added: number;
 }
 
+/** Drafts that are built and encrypted before other work gets the event loop. */
+const draftedAtOnce = 100;
+
 /** Inserts a draft for each of these jobs. A draft is a job that has not begun; it repeats the given job. */
 export async function insertDrafts(
   transaction: Transaction,
@@ -47,7 +51,10 @@ export async function insertDrafts(
 ): Promise<Drafts> {
   const { db } = transaction;
   const drafts = new Map<string, NewJob>();
-  for (const original of originals) drafts.set(original.id, await newDraft(transaction, original, frame));
+  const draft = async (part: readonly ShortJob[]) => {
+    for (const original of part) drafts.set(original.id, await newDraft(transaction, original, frame));
+  };
+  await eachPart([...originals], draft, draftedAtOnce);
   const jobs = [...drafts.values()];
   const added = await insertJobs(db, jobs);
   const tagsOf = (job: NewJob) => readSpec(job).tags.map((tag) => ({ team_id: job.team_id, tag, job_id: job.id }));

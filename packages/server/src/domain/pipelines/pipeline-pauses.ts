@@ -20,7 +20,7 @@ export async function pauseRuns(db: Db, id: string, now: number): Promise<undefi
 }
 
 /** Resumes a pipeline. Throws if one of its runs that have not begun can no longer run. */
-export async function resumeRuns(db: Db, { id, name }: PipelineRow, now: number): Promise<void> {
+export async function resumeRuns(db: Db, { id, name }: Pick<PipelineRow, "id" | "name">, now: number): Promise<void> {
   // The creator of a job may have left the team during the pause.
   const why = await whyNotRepeatable(db, await pendingDrafts(db, id));
   if (why !== undefined)

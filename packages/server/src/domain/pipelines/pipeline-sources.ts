@@ -1,6 +1,7 @@
 /** Finds the jobs that must run again to rebuild datasets. If they cannot run, the error says why. */
 import { ApiError } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
+import { nextTurn, parts } from "../../store/queries/batches.ts";
 import { findDataset } from "../../store/queries/datasets/datasets.ts";
 import { findLiveVersions } from "../../store/queries/datasets/live-versions.ts";
 import { newestMade } from "../../store/queries/datasets/newest-made.ts";
@@ -208,18 +209,19 @@ export async function absentCreator(db: Db, jobs: readonly JobRow[]): Promise<st
   return absence && `the job ${nameOfJob(job, job.id)} belongs to ${absence.username}, who ${absence.why}.`;
 }
 
-/** Maximum number of files that one query looks up. */
-const lookedUp = 500;
+/** Jobs whose files are looked up before other work gets the event loop: each may have a thousand. */
+const lookedUp = 20;
 
 /** Returns an error text if a file of a job no longer exists; otherwise undefined. */
 async function absentFile(db: Db, jobs: readonly JobRow[]): Promise<string | undefined> {
-  const jobOf = new Map(jobs.flatMap((job) => readSpec(job).files.map((id) => [Number(id), job] as const)));
-  const ids = [...jobOf.keys()];
-  for (let at = 0; at < ids.length; at += lookedUp) {
-    const part = ids.slice(at, at + lookedUp);
-    const found = new Set((await filesByIds(db, part)).map(({ id }) => id));
-    const job = jobOf.get(part.find((id) => !found.has(id)) ?? -1);
-    if (job) return `a file of the job ${nameOfJob(job, job.id)} no longer exists.`;
+  const known = new Set<number>();
+  for (const [index, job] of jobs.entries()) {
+    if (index % lookedUp === lookedUp - 1) await nextTurn();
+    const fresh = readSpec(job)
+      .files.map(Number)
+      .filter((id) => !known.has(id));
+    for (const part of parts(fresh)) for (const { id } of await filesByIds(db, part)) known.add(id);
+    if (fresh.some((id) => !known.has(id))) return `a file of the job ${nameOfJob(job, job.id)} no longer exists.`;
   }
   return undefined;
 }

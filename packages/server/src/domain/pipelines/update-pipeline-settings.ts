@@ -171,14 +171,17 @@ async function requireRoomForVariables(
   { keys, settings, variables }: DraftFrame,
 ): Promise<void> {
   const given = new Map<number, Readonly<Record<string, string>>>();
-  for (const { original } of repeated) {
-    const { id, user_id, environment } = original;
-    const gather = () => gatherCredentials(db, keys, original, settings.credentials_names ?? []);
-    const known = given.get(user_id) ?? (await gather()).variables;
-    given.set(user_id, known);
-    const own = parseEnvironment(decryptEnvironment(keys, id, environment));
-    checkTogether({ ...known, ...own, ...variables }, "environment and credentials_names");
-  }
+  const check = async (part: readonly Repeated[]) => {
+    for (const { original } of part) {
+      const { id, user_id, environment } = original;
+      const gather = () => gatherCredentials(db, keys, original, settings.credentials_names ?? []);
+      const known = given.get(user_id) ?? (await gather()).variables;
+      given.set(user_id, known);
+      const own = parseEnvironment(decryptEnvironment(keys, id, environment));
+      checkTogether({ ...known, ...own, ...variables }, "environment and credentials_names");
+    }
+  };
+  await eachPart(repeated, check, atOnce);
 }
 
 /**

@@ -1,10 +1,10 @@
 /** Owners of schedules, and a warning if a schedule runs jobs as a user who may no longer run them. */
 import type { PipelineScheduleItem } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
-import { nextTurn } from "../../store/queries/batches.ts";
 import { usersByIds } from "../../store/queries/people/users.ts";
 import { makersOfRuns } from "../../store/queries/people/work.ts";
 import type { ScheduleRow } from "../../store/queries/schedules/schedules.ts";
+import { nextLook } from "../../turns/large-answers.ts";
 import { type Absence, absencesIn } from "../access/absence.ts";
 import { readRunAs, runsAs } from "../lifecycle/run-as.ts";
 
@@ -36,7 +36,7 @@ export async function ownersOf(
 }
 
 /** Number of templates in one query. It is small, since each template may have thousands of runs. */
-const lookedUp = 20;
+const lookedUp = 4;
 
 /** Returns why no run of a schedule can begin, by the id of the schedule. Schedules without a problem are left out. */
 async function problemsOf(
@@ -46,7 +46,7 @@ async function problemsOf(
 ): Promise<Map<number, string>> {
   const problems = new Map<number, string>();
   for (let at = 0; at < rows.length; at += lookedUp) {
-    if (at > 0) await nextTurn();
+    if (at > 0) await nextLook();
     const part = rows.slice(at, at + lookedUp);
     const runs = await makersOfRuns(
       db,

@@ -6,6 +6,7 @@
 
 import type { Db } from "../../store/drivers/store.ts";
 import { WriteAgain } from "../../store/drivers/unavailable.ts";
+import { nextTurn } from "../../store/queries/batches.ts";
 import { lockPipelines, type PipelineRow, pipelinesOfSchedule } from "../../store/queries/pipelines/pipelines.ts";
 import type { ScheduleRow } from "../../store/queries/schedules/schedules.ts";
 import { audit } from "../access/audit.ts";
@@ -35,7 +36,7 @@ export async function holdPipelinesOf(db: Db, scheduleId: number, isPause: boole
  * But a pipeline may have been started or resumed just before the schedule was locked, and is then not locked itself.
  * In this case, throws `WriteAgain`, and the transaction is retried.
  */
-async function pipelinesIn(db: Db, { row, held }: HeldSchedule, status: PipelineRow["status"]): Promise<PipelineRow[]> {
+async function pipelinesIn(db: Db, { row, held }: HeldSchedule, status: PipelineRow["status"]) {
   const rows = await pipelinesOfSchedule(db, row.id, status);
   if (rows.every(({ id }) => held.has(id))) return rows;
   throw new WriteAgain("a pipeline of the schedule was started or resumed before the schedule could be locked");
@@ -44,6 +45,7 @@ async function pipelinesIn(db: Db, { row, held }: HeldSchedule, status: Pipeline
 /** Pauses every running pipeline of a schedule, including those that somebody resumed separately. */
 export async function pausePipelinesOf({ db, now, actor }: Edit, team: Team, schedule: HeldSchedule): Promise<void> {
   for (const pipeline of await pipelinesIn(db, schedule, "RUNNING")) {
+    await nextTurn();
     await pauseRuns(db, pipeline.id, now);
     const detail = `with the schedule ${schedule.row.name}`;
     await audit(db, actor, { action: "pipeline.pause", team, target: pipeline.name, detail }, now);
@@ -62,6 +64,7 @@ export async function resumePipelinesOf(
   await requireRoomInQueue(db, team, quotas);
   await requireRoomForDatasets(db, team, quotas);
   for (const pipeline of paused) {
+    await nextTurn();
     await resumeRuns(db, pipeline, now);
     const detail = `with the schedule ${schedule.row.name}`;
     await audit(db, actor, { action: "pipeline.resume", team, target: pipeline.name, detail }, now);

@@ -96,7 +96,7 @@ export async function requireNoCircle(db: Db, team: Team, first: Fired): Promise
   const seen = new Set<number>();
   const queue: Step[] = [{ schedule: first, before: undefined }];
   for (let step = queue.shift(); step; step = queue.shift()) {
-    const made = new Set(await datasetsMadeBy(db, step.schedule.pipeline_id));
+    const made = await datasetsMadeBy(db, step.schedule.pipeline_id);
     if (made.has(first.trigger_dataset_id)) throw await circle(db, step, first.trigger_dataset_id);
     for (const schedule of others) {
       if (seen.has(schedule.id) || !made.has(schedule.trigger_dataset_id ?? 0)) continue;

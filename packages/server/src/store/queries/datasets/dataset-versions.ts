@@ -4,7 +4,7 @@ import { type Selectable, sql } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
 import type { Db } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
-import { eachPart, parts } from "../batches.ts";
+import { eachPart, nextTurn, parts } from "../batches.ts";
 import { addUsage } from "../people/team-usage.ts";
 import { beginning } from "../short-texts.ts";
 import { markExportsRemovedOf } from "./exports.ts";
@@ -118,17 +118,29 @@ export const markRemoved = (db: Db, teamId: number, uuids: readonly string[], no
     );
   });
 
-/** Returns the uuids of all versions whose rows are in the team's warehouse. */
-export const liveUuids = async (db: Db, teamId: number): Promise<string[]> =>
-  (
-    await db
+/** Versions per statement. */
+const uuidsAtOnce = 5000;
+
+/** Returns the uuids of all versions whose rows are in the team's warehouse. Reads them in pages with pauses. */
+export async function liveUuids(db: Db, teamId: number): Promise<string[]> {
+  const found: string[] = [];
+  for (let after = ""; ; ) {
+    const rows = await db
       .selectFrom("dataset_versions")
       .select("uuid")
       .where("team_id", "=", teamId)
+      .where("uuid", ">", after)
       .where("rows_table", "is not", null)
       .where("removed_at", "is", null)
-      .execute()
-  ).map(({ uuid }) => uuid);
+      .orderBy("uuid")
+      .limit(uuidsAtOnce)
+      .execute();
+    for (const { uuid } of rows) found.push(uuid);
+    if (rows.length < uuidsAtOnce) return found;
+    after = rows.at(-1)?.uuid ?? "";
+    await nextTurn();
+  }
+}
 
 export const markRestored = (db: Db, teamId: number, uuids: readonly string[]): Promise<void> =>
   eachPart(uuids, (part) =>

@@ -1,5 +1,5 @@
 /** Queries on deliveries: messages to receivers, when each is sent next, and the results. */
-import { type DeliveryStatus, webhookLimits } from "@millrace/contract";
+import { type DeliveryStatus, deliveryStatuses, webhookLimits } from "@millrace/contract";
 import { type Insertable, type Selectable, sql } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
 import type { Db } from "../../drivers/store.ts";
@@ -179,20 +179,45 @@ export interface DeliveryFilter {
 export type ListedDelivery = Omit<DeliveryRow, "body"> & { receiver_kind: "webhook" | "mail"; address: string };
 
 /** Lists deliveries, newest first. */
-export function listDeliveries(db: Db, filter: DeliveryFilter): Promise<ListedDelivery[]> {
+export async function listDeliveries(db: Db, filter: DeliveryFilter): Promise<ListedDelivery[]> {
+  const ids = filter.id === undefined ? await newestIds(db, filter) : [filter.id];
+  if (ids.length === 0) return [];
   let query = db
     .selectFrom("deliveries")
     .innerJoin("receivers", "receivers.id", "deliveries.receiver_id")
     .select(["deliveries.id", "deliveries.team_id", "receiver_id", "deliveries.kind", "event", "title", "status"])
     .select(["attempts", "next_at", "response_status", "error", "deliveries.created_at", "attempted_at", "finished_at"])
     .select(["receivers.kind as receiver_kind", "receivers.address"])
-    .where("deliveries.team_id", "=", filter.teamId);
-  if (filter.id !== undefined) query = query.where("deliveries.id", "=", filter.id);
+    .where("deliveries.team_id", "=", filter.teamId)
+    .where("deliveries.id", "in", ids);
   if (filter.receiverId !== undefined) query = query.where("receiver_id", "=", filter.receiverId);
   if (filter.status !== undefined) query = query.where("status", "=", filter.status);
   if (filter.before !== undefined) query = query.where("deliveries.id", "<", filter.before);
   return query.orderBy("deliveries.id", "desc").limit(filter.limit).execute();
 }
+
+/**
+ * Returns the ids of the newest deliveries. With a receiver or a status, it reads one page for each receiver and status
+ * by their index and merges these pages: otherwise it would read all deliveries of the team to find a few.
+ */
+async function newestIds(db: Db, { teamId, receiverId, status, before, limit }: DeliveryFilter): Promise<string[]> {
+  const newest = (query = db.selectFrom("deliveries")) => {
+    const page = query.select("id").orderBy("id", "desc").limit(limit);
+    return (before === undefined ? page : page.where("id", "<", before)).execute();
+  };
+  const all = db.selectFrom("deliveries");
+  if (receiverId === undefined && status === undefined)
+    return (await newest(all.where("team_id", "=", teamId))).map(({ id }) => id);
+  const found: string[] = [];
+  for (const receiver of receiverId === undefined ? await receiversOf(db, teamId) : [receiverId])
+    for (const state of status === undefined ? deliveryStatuses : [status])
+      for (const { id } of await newest(all.where("receiver_id", "=", receiver).where("status", "=", state)))
+        found.push(id);
+  return found.sort().reverse().slice(0, limit);
+}
+
+const receiversOf = async (db: Db, teamId: number): Promise<number[]> =>
+  (await db.selectFrom("receivers").select("id").where("team_id", "=", teamId).execute()).map(({ id }) => id);
 
 /** Deletes up to `limit` deliveries that ended before this time. Returns how many. */
 export async function deleteDeliveriesBefore(db: Db, before: string, limit: number): Promise<number> {

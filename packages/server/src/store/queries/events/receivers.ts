@@ -2,6 +2,7 @@
 import type { Insertable, Selectable, Updateable } from "kysely";
 import { type Db, isPostgres } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
+import { nextTurn } from "../batches.ts";
 
 export type ReceiverRow = Selectable<Tables["receivers"]>;
 export type ReceiverKind = ReceiverRow["kind"];
@@ -80,8 +81,16 @@ export const receiverCounts = (db: Db) =>
     .orderBy("kind")
     .execute();
 
-/** Deletes a receiver and its deliveries. */
+/** Deliveries that are deleted before other work gets the event loop. */
+const deletedAtOnce = 500;
+
+/** Deletes a receiver and its deliveries, of which there may be any number. */
 export async function deleteReceiver(db: Db, id: number): Promise<void> {
-  await db.deleteFrom("deliveries").where("receiver_id", "=", id).execute();
+  const some = db.selectFrom("deliveries").select("id").where("receiver_id", "=", id).limit(deletedAtOnce);
+  for (;;) {
+    const { numDeletedRows } = await db.deleteFrom("deliveries").where("id", "in", some).executeTakeFirst();
+    if (Number(numDeletedRows) < deletedAtOnce) break;
+    await nextTurn();
+  }
   await db.deleteFrom("receivers").where("id", "=", id).execute();
 }

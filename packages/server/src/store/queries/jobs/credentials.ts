@@ -25,6 +25,10 @@ const listed = ["id", "team_id", "user_id", "name", "variables", "created_at", "
 export const listOwned = (db: Db, owner: CredentialsOwner): Promise<ListedCredentials[]> =>
   ownedBy(db, owner).select(listed).orderBy("name").execute();
 
+/** Returns the names of all sets of an owner. An owner has a limited number of sets. */
+export const namesOwned = async (db: Db, owner: CredentialsOwner): Promise<ReadonlySet<string>> =>
+  new Set((await ownedBy(db, owner).select("name").execute()).map(({ name }) => name));
+
 export const countOwned = async (db: Db, owner: CredentialsOwner): Promise<number> =>
   Number((await ownedBy(db, owner).select(db.fn.countAll().as("count")).executeTakeFirstOrThrow()).count);
 

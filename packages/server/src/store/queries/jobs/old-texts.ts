@@ -64,10 +64,21 @@ async function removeVariables(db: Db, ids: readonly string[]): Promise<void> {
   await eachPart(long, remove, atOnce);
 }
 
-async function neededAgain(db: Db, ids: readonly string[]): Promise<Set<string | null>> {
-  const makers = db.selectFrom("dataset_versions").select("job_id").where("job_id", "in", ids);
-  const linked = db.selectFrom("dataset_version_jobs").select("job_id").where("job_id", "in", ids);
-  const originals = db.selectFrom("pipeline_runs").select("job_id").where("job_id", "in", ids);
-  const found = [await makers.execute(), await linked.execute(), await originals.execute()];
-  return new Set(found.flat().map(({ job_id }) => job_id));
+/** Returns which of these jobs created or reused a version, or are repeated by a pipeline. */
+async function neededAgain(db: Db, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  const tables = ["dataset_versions", "dataset_version_jobs", "pipeline_runs"] as const;
+  const rows = await db
+    .selectFrom("jobs")
+    .select("id")
+    .where("id", "in", ids)
+    // Looks for one row each: a job may have thousands of versions.
+    .where((eb) =>
+      eb.or(
+        tables.map((table) =>
+          eb.exists(eb.selectFrom(table).select(sql`1`.as("one")).whereRef(`${table}.job_id`, "=", "jobs.id")),
+        ),
+      ),
+    )
+    .execute();
+  return new Set(rows.map(({ id }) => id));
 }

@@ -60,11 +60,14 @@ export async function headOfQueueWithout(db: Db, clusterId: number, limit: numbe
 }
 
 /**
- * Locks the queue row of a job until the write ends, so that nobody starts the job. Returns false if it is not queued.
+ * Locks the queue rows of jobs until the write ends, so that nobody starts these jobs. Returns the ids of those that
+ * are queued. The caller passes a limited number of ids.
  */
-export async function holdQueued(db: Db, jobId: string): Promise<boolean> {
-  const query = db.selectFrom("queue").select("job_id").where("job_id", "=", jobId);
-  return (await (isPostgres(db) ? query.forUpdate() : query).executeTakeFirst()) !== undefined;
+export async function holdQueued(db: Db, jobIds: readonly string[]): Promise<ReadonlySet<string>> {
+  if (jobIds.length === 0) return new Set();
+  const query = db.selectFrom("queue").select("job_id").where("job_id", "in", jobIds).orderBy("job_id");
+  const rows = await (isPostgres(db) ? query.forUpdate() : query).execute();
+  return new Set(rows.map(({ job_id }) => job_id));
 }
 
 const nth = prepared<{ teamId: number; offset: number }>()((db, value) =>

@@ -32,6 +32,12 @@ const members = (db: Db, teamId: number) =>
 
 export const membersOf = (db: Db, teamId: number) => members(db, teamId).orderBy("users.username").execute();
 
+/** Whether the team has at least this many members; counts no further. */
+export const atLeastMembers = async (db: Db, teamId: number, count: number): Promise<boolean> => {
+  const query = db.selectFrom("memberships").select("user_id").where("team_id", "=", teamId).limit(1);
+  return (await query.offset(count - 1).executeTakeFirst()) !== undefined;
+};
+
 export const findMember = (db: Db, teamId: number, username: string) =>
   members(db, teamId).where("users.username", "=", username).executeTakeFirst();
 

@@ -5,6 +5,7 @@
 import { type JobStatus, jobStates, pipelineStates } from "@millrace/contract";
 import { sql } from "kysely";
 import { type Db, isPostgres } from "../../drivers/store.ts";
+import type { Page } from "../pages.ts";
 
 /** The user whose work is searched, and the team to search in; all teams if `teamId` is undefined. */
 export interface Whose {
@@ -39,101 +40,103 @@ export function waitingJobsOf(db: Db, { userId, teamId }: Whose, limit: number) 
   return (teamId === undefined ? query : query.where("jobs.team_id", "=", teamId)).execute();
 }
 
+/** The names of credentials in a job's spec, or in the settings of a pipeline. */
+export interface NamedInJson {
+  /** The name of one set; null if there is none. */
+  readonly credentials_name: string | null;
+  /** The names of several sets, as a JSON array; null if there are none. Takes precedence. */
+  readonly credentials_names: string | null;
+}
+
+/** SQL columns that read the names out of a JSON column, so that the script in it is not read. */
+const namesIn = (db: Db, column: string) => {
+  const at = (field: string) =>
+    isPostgres(db)
+      ? sql<string | null>`${sql.ref(column)}::json ->> ${sql.lit(field)}`
+      : sql<string | null>`json_extract(${sql.ref(column)}, ${sql.lit(`$.${field}`)})`;
+  return [at("credentials_name").as("credentials_name"), at("credentials_names").as("credentials_names")] as const;
+};
+
 /**
- * Lists the tasks that the user created, and all tasks that were transferred to any user. The caller must check which
- * of these run as the user.
+ * Lists tasks that the user created, and tasks that were transferred to any user, starting after the task `after`. The
+ * caller must check which of these run as the user.
  */
-export function tasksOf(db: Db, { userId, teamId }: Whose) {
+export function tasksOf(db: Db, { userId, teamId }: Whose, { after = "", limit }: Page<string>) {
+  const cron = isPostgres(db)
+    ? sql<string | null>`jobs.spec::json ->> 'cron_expression'`
+    : sql<string | null>`json_extract(jobs.spec, '$.cron_expression')`;
   const query = db
     .selectFrom("tasks")
     .innerJoin("jobs", "jobs.id", "tasks.job_id")
     .select(["tasks.job_id", "tasks.team_id", "tasks.next_run", "tasks.run_as", "jobs.user_id", "jobs.name"])
-    .select("jobs.spec")
+    .select([...namesIn(db, "jobs.spec"), cron.as("cron_expression")])
     .where((eb) => eb.or([eb("jobs.user_id", "=", userId), eb("tasks.run_as", "<>", "")]))
-    .orderBy("tasks.job_id");
+    .where("tasks.job_id", ">", after)
+    .orderBy("tasks.job_id")
+    .limit(limit);
   return (teamId === undefined ? query : query.where("tasks.team_id", "=", teamId)).execute();
 }
 
-/**
- * Lists the schedules that the user owns, the schedules that repeat the user's jobs, and all schedules that were
- * transferred to any user.
- */
-export function schedulesOf(db: Db, { userId, teamId }: Whose) {
+/** Lists schedules with what decides as whom their runs run, starting after the schedule `after`. */
+export function schedulesIn(db: Db, teamId: number | undefined, { after = 0, limit }: Page<number>) {
   const query = db
     .selectFrom("schedules")
     .innerJoin("pipelines", "pipelines.id", "schedules.pipeline_id")
-    .selectAll("schedules")
-    .where((eb) =>
-      eb.or([
-        eb("schedules.user_id", "=", userId),
-        eb("pipelines.run_as", "<>", ""),
-        eb.exists(
-          eb
-            .selectFrom("pipeline_runs")
-            .innerJoin("jobs", "jobs.id", "pipeline_runs.job_id")
-            .select("jobs.id")
-            .whereRef("pipeline_runs.pipeline_id", "=", "pipelines.id")
-            .where("jobs.user_id", "=", userId),
-        ),
-      ]),
-    )
-    .orderBy("schedules.id");
+    .select(["schedules.id", "schedules.team_id", "schedules.name", "schedules.user_id", "schedules.next_run"])
+    .select(["schedules.pipeline_id", "pipelines.run_as"])
+    .select(namesIn(db, "pipelines.settings"))
+    .where("schedules.id", ">", after)
+    .orderBy("schedules.id")
+    .limit(limit);
   return (teamId === undefined ? query : query.where("schedules.team_id", "=", teamId)).execute();
 }
+
+/**
+ * Returns the ids of the jobs that a pipeline repeats, or only of those that one of `makers` created. A pipeline has a
+ * limited number of runs.
+ */
+export async function repeatedBy(db: Db, pipelineId: string, makers: readonly number[] | undefined): Promise<string[]> {
+  const query = db
+    .selectFrom("pipeline_runs")
+    .innerJoin("jobs", "jobs.id", "pipeline_runs.job_id")
+    .select("jobs.id")
+    .where("pipeline_runs.pipeline_id", "=", pipelineId);
+  const rows = await (makers === undefined ? query : query.where("jobs.user_id", "in", makers)).execute();
+  return rows.map(({ id }) => id);
+}
+
+/** Returns the distinct names of credentials of these jobs. The caller passes a limited number of ids. */
+export const namesInJobs = (db: Db, ids: readonly string[]): Promise<NamedInJson[]> =>
+  db.selectFrom("jobs").select(namesIn(db, "spec")).distinct().where("id", "in", ids).execute();
 
 const notBegun: readonly JobStatus[] = [...jobStates.draft, ...jobStates.waiting];
 export const hasNotBegun = (status: JobStatus | null) => status !== null && notBegun.includes(status);
 
-/** Lists unfinished pipelines that contain a run of this user which has not started. */
-export function pipelinesOf(db: Db, { userId, teamId }: Whose) {
-  const query = db
-    .selectFrom("pipelines")
-    .selectAll()
-    .where("status", "in", pipelineStates.live)
-    .where((eb) =>
-      eb.exists(
-        eb
-          .selectFrom("pipeline_runs")
-          .innerJoin("jobs", "jobs.id", "pipeline_runs.created_job_id")
-          .select("jobs.id")
-          .whereRef("pipeline_runs.pipeline_id", "=", "pipelines.id")
-          .where("jobs.user_id", "=", userId)
-          .where("jobs.status", "in", notBegun),
-      ),
-    )
-    .orderBy("id");
-  return (teamId === undefined ? query : query.where("team_id", "=", teamId)).execute();
+/** SQL condition of the index of unfinished pipelines. SQLite uses that index only if the states are literals. */
+const isLive = sql<boolean>`status in (${sql.join(pipelineStates.live.map((state) => sql.lit(state)))})`;
+
+/** A pipeline as the cursor of a walk over the pipelines of one team or of all teams. */
+type PipelineCursor = { readonly team_id: number; readonly id: string };
+
+/** Lists unfinished pipelines by team, starting after the pipeline `after`. */
+export function livePipelines(db: Db, teamId: number | undefined, { after, limit }: Page<PipelineCursor>) {
+  let query = db.selectFrom("pipelines").select(["id", "team_id", "name", "status"]).where(isLive);
+  if (teamId !== undefined) query = query.where("team_id", "=", teamId);
+  if (after) query = query.where((eb) => eb(eb.refTuple("team_id", "id"), ">", eb.tuple(after.team_id, after.id)));
+  return query.orderBy("team_id").orderBy("id").limit(limit).execute();
 }
 
-/** A run of a pipeline, and what it needs of the job that it repeats. */
-export interface RepeatedJob {
-  readonly job_id: string;
-  /** User who created the job that the run repeats. */
-  readonly user_id: number;
-  /** State of the run's own job; null if it has none. */
-  readonly status: JobStatus | null;
-  readonly credentials_name: string | null;
-  /** Names of credential sets as JSON. */
-  readonly credentials_names: string | null;
-}
-
-/** Lists runs of a pipeline after the one that repeats this job, in the order of the jobs, without reading scripts. */
-export function repeatedJobs(db: Db, pipelineId: string, after: string, limit: number): Promise<RepeatedJob[]> {
-  const field = (name: string) =>
-    isPostgres(db)
-      ? sql<string | null>`jobs.spec::json ->> ${sql.lit(name)}`
-      : sql<string | null>`json_extract(jobs.spec, ${sql.lit(`$.${name}`)})`;
-  return db
+/** Returns the ids of the user's jobs in a pipeline that have not started. A pipeline has a limited number of runs. */
+export async function draftsOf(db: Db, pipelineId: string, userId: number): Promise<string[]> {
+  const rows = await db
     .selectFrom("pipeline_runs")
-    .innerJoin("jobs", "jobs.id", "pipeline_runs.job_id")
-    .leftJoin("jobs as made", "made.id", "pipeline_runs.created_job_id")
-    .select(["pipeline_runs.job_id", "jobs.user_id", "made.status"])
-    .select([field("credentials_name").as("credentials_name"), field("credentials_names").as("credentials_names")])
+    .innerJoin("jobs", "jobs.id", "pipeline_runs.created_job_id")
+    .select("jobs.id")
     .where("pipeline_runs.pipeline_id", "=", pipelineId)
-    .where("pipeline_runs.job_id", ">", after)
-    .orderBy("pipeline_runs.job_id")
-    .limit(limit)
+    .where("jobs.user_id", "=", userId)
+    .where("jobs.status", "in", notBegun)
     .execute();
+  return rows.map(({ id }) => id);
 }
 
 /** Lists the distinct creators of the jobs that these pipelines repeat, with the `run_as` setting of each pipeline. */

@@ -5,7 +5,7 @@ import { noteChange } from "../../drivers/noted-store.ts";
 import { prepared } from "../../drivers/prepared.ts";
 import { type Db, isPostgres } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
-import { eachPart } from "../batches.ts";
+import { eachPart, nextTurn } from "../batches.ts";
 import { heardPipeline, notePipelines } from "../events/outbox.ts";
 
 export type PipelineRow = Selectable<Tables["pipelines"]>;
@@ -35,16 +35,32 @@ const byName = prepared<{ teamId: number; name: string }>()((db, value) =>
 export const findPipeline = async (db: Db, teamId: number, name: string): Promise<PipelineRow | undefined> =>
   (await byName(db, { teamId, name })).rows[0];
 
-/** Lists the pipelines that a schedule started and that have this status, oldest first. */
-export const pipelinesOfSchedule = (db: Db, scheduleId: number, status: PipelineStatus): Promise<PipelineRow[]> =>
-  db
-    .selectFrom("pipelines")
-    .selectAll()
-    .where("schedule_id", "=", scheduleId)
-    .where("is_template", "=", 0)
-    .where("status", "=", status)
-    .orderBy("id")
-    .execute();
+/** Pipelines per statement. */
+const readAtOnce = 500;
+
+/**
+ * Lists the pipelines that a schedule started and that have this status, oldest first. It reads them in pages with
+ * pauses, because a schedule with overlapping runs may have any number of them.
+ */
+export async function pipelinesOfSchedule(db: Db, scheduleId: number, status: PipelineStatus) {
+  const found: Pick<PipelineRow, "id" | "name">[] = [];
+  for (let after = ""; ; ) {
+    const rows = await db
+      .selectFrom("pipelines")
+      .select(["id", "name"])
+      .where("schedule_id", "=", scheduleId)
+      .where("is_template", "=", 0)
+      .where("status", "=", status)
+      .where("id", ">", after)
+      .orderBy("id")
+      .limit(readAtOnce)
+      .execute();
+    for (const row of rows) found.push(row);
+    if (rows.length < readAtOnce) return found;
+    after = rows.at(-1)?.id ?? "";
+    await nextTurn();
+  }
+}
 
 /**
  * Reads a pipeline and locks its row until the write ends, so that nobody else changes it or its runs. A write locks

@@ -147,16 +147,20 @@ const triggersOfPart = (db: Db, ids: readonly number[]) =>
  * Returns the ids of the datasets that a pipeline creates. These are the datasets that have a version from one of the
  * jobs that the pipeline repeats.
  */
-export const datasetsMadeBy = async (db: Db, pipelineId: string): Promise<number[]> =>
-  (
-    await db
-      .selectFrom("pipeline_runs")
-      .innerJoin("dataset_versions", "dataset_versions.job_id", "pipeline_runs.job_id")
-      .select("dataset_versions.dataset_id")
-      .distinct()
-      .where("pipeline_runs.pipeline_id", "=", pipelineId)
-      .execute()
-  ).map(({ dataset_id }) => dataset_id);
+export async function datasetsMadeBy(db: Db, pipelineId: string): Promise<ReadonlySet<number>> {
+  const runs = await db.selectFrom("pipeline_runs").select("job_id").where("pipeline_id", "=", pipelineId).execute();
+  const made = new Set<number>();
+  const read = async (part: readonly { readonly job_id: string }[]) => {
+    const ids = part.map(({ job_id }) => job_id);
+    const query = db.selectFrom("dataset_versions").select("dataset_id").distinct().where("job_id", "in", ids);
+    for (const { dataset_id } of await query.execute()) made.add(dataset_id);
+  };
+  await eachPart(runs, read, makersAtOnce);
+  return made;
+}
+
+/** Jobs per statement: each may have created thousands of versions. */
+const makersAtOnce = 50;
 
 /** Lists all schedules of a team that new versions of a dataset fire, including paused ones. */
 export const triggeredSchedules = (db: Db, teamId: number) =>

@@ -23,7 +23,8 @@ export async function runsOfTemplates(
 ): Promise<Map<string, TemplateRun[]>> {
   const found = new Map<string, TemplateRun[]>();
   let left = most;
-  await eachPart(templates, async (part) => {
+  const read = async (part: readonly string[]) => {
+    if (left < 0) return;
     const counts = await db
       .selectFrom("pipelines")
       .leftJoin("pipeline_runs", "pipeline_runs.pipeline_id", "pipelines.id")
@@ -42,9 +43,13 @@ export async function runsOfTemplates(
     for (const id of taken) found.set(id, []);
     const query = db.selectFrom("pipeline_runs").select(["pipeline_id", "job_id"]).where("pipeline_id", "in", taken);
     for (const run of await query.orderBy("position").execute()) found.get(run.pipeline_id)?.push(run);
-  });
+  };
+  await eachPart(templates, read, templatesAtOnce);
   return found;
 }
+
+/** Templates per statement: each may have thousands of runs. */
+const templatesAtOnce = 4;
 
 /** Returns the original of each job: the job that it repeats, directly or through other repeats, or the job itself. */
 export async function originsOf(db: Db, jobIds: readonly string[]): Promise<Map<string, string>> {
@@ -56,25 +61,35 @@ export async function originsOf(db: Db, jobIds: readonly string[]): Promise<Map<
   return origins;
 }
 
-/** Returns, for each job, the datasets that it created a version of. */
-export async function datasetsMadeBy(db: Db, jobIds: readonly string[]): Promise<Map<string, number[]>> {
+/**
+ * Returns, for each job, the datasets that it created a version of. If there would be more than `most` of them in
+ * total, the last jobs are left out.
+ */
+export async function datasetsMadeBy(db: Db, jobIds: readonly string[], most: number): Promise<Map<string, number[]>> {
   const made = new Map<string, number[]>();
-  await eachPart(jobIds, async (part) => {
+  let left = most;
+  const read = async (part: readonly string[]) => {
+    if (left <= 0) return;
     const ids = sql.join([...part]);
     const { rows } = await sql<{ job_id: string; dataset_id: number }>`
       select job_id, dataset_id from dataset_versions where job_id in (${ids})
       union select linked.job_id, version.dataset_id from dataset_version_jobs linked
       join dataset_versions version on version.id = linked.version_id
       where linked.job_id in (${ids}) and linked.is_creator = 1 and version.job_id is null
-      order by 1, 2`.execute(db);
+      order by 1, 2 limit ${left}`.execute(db);
+    left -= rows.length;
     for (const { job_id, dataset_id } of rows) {
       const known = made.get(job_id);
       if (known) known.push(dataset_id);
       else made.set(job_id, [dataset_id]);
     }
-  });
+  };
+  await eachPart(jobIds, read, makersAtOnce);
   return made;
 }
+
+/** Jobs per statement: each may have created thousands of versions. */
+const makersAtOnce = 50;
 
 /** Returns the full names of datasets, by id. */
 export async function namesOfDatasets(db: Db, ids: readonly number[]): Promise<Map<number, string>> {
