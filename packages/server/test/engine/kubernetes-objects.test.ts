@@ -78,7 +78,7 @@ describe("the reason why a pod waits", () => {
     assert.equal(pendingReason({ metadata }), "");
   });
 
-  it("is one line, and the newest warning counts", () => {
+  it("is one line, and the newest failure counts, not every warning", () => {
     const event = (lastTimestamp: string, message: string) => ({
       involvedObject: { kind: "Job", name: "j" },
       reason: "FailedCreate",
@@ -86,6 +86,7 @@ describe("the reason why a pod waits", () => {
       lastTimestamp,
     });
     const events = [event("2030-01-01T00:00:02Z", "exceeded\nquota"), event("2030-01-01T00:00:01Z", "earlier")];
+    events.push({ ...event("2030-01-01T00:00:03Z", "no name server"), reason: "MissingClusterDNS" });
     assert.deepEqual([...warningsOf(events)], [["Job/j", "Kubernetes: FailedCreate: exceeded quota"]]);
   });
 });

@@ -33,9 +33,13 @@ export function howEnded({ metadata, status = {} }: Pod): string {
   return `Kubernetes: its pod ${metadata.name} is gone with its node`;
 }
 
-/** Returns the newest warning about each object, by its kind and name. */
+/**
+ * Returns the newest failure about each object, by its kind and name. Other warnings do not keep a pod from starting,
+ * for example that a node has no name server for pods.
+ */
 export function warningsOf(events: readonly KubernetesEvent[]): Map<string, string> {
-  const sorted = events.toSorted((a, b) => timeOf(a) - timeOf(b));
+  const failures = events.filter(({ reason = "" }) => reason.startsWith("Failed"));
+  const sorted = failures.toSorted((a, b) => timeOf(a) - timeOf(b));
   return new Map(
     sorted.map(({ involvedObject: { kind = "", name = "" }, reason = "", message = "" }) => [
       `${kind}/${name}`,
