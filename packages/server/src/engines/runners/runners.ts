@@ -202,7 +202,10 @@ export class Runners {
   }
 
   #hear(key: string, age: number): void {
-    this.#heard.set(key, { at: performance.now(), age });
+    const at = performance.now();
+    const known = this.#heard.get(key);
+    // A runner begins to count a moment after its claim was noted here; an age does not go back.
+    this.#heard.set(key, { at, age: known ? Math.max(age, known.age + at - known.at) : age });
   }
 
   #running(key: string): RunnerFolder {
