@@ -4,7 +4,7 @@
  * runner leaves behind.
  */
 import { spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Placed, Placement, Placer } from "../../../src/engines/runners/placer.ts";
@@ -32,7 +32,10 @@ export class ProcessPlacer implements Placer {
 
   async place({ key, runner, variables }: Placement): Promise<string> {
     const command = `sleep ${this.#delay}; exec python3 -I -c "$RUNNER"`;
-    const env = { PATH: process.env["PATH"], RUNNER: runner, ...variables };
+    // The folders of runners that are killed stay, and go with the placer's own.
+    const folder = join(this.#folder, "runners");
+    mkdirSync(folder, { recursive: true });
+    const env = { PATH: process.env["PATH"], RUNNER: runner, MILLRACE_RUNNER_FOLDER: folder, ...variables };
     const child = spawn("/bin/sh", ["-c", command], { env, detached: true, stdio: "ignore" });
     child.unref();
     writeFileSync(join(this.#folder, `${key}.${child.pid}`), identityOf(child.pid ?? 0) ?? "gone");
@@ -41,13 +44,16 @@ export class ProcessPlacer implements Placer {
 
   async list(): Promise<Map<string, Placed>> {
     const placed = new Map<string, Placed>();
-    for (const name of readdirSync(this.#folder)) {
+    for (const name of this.#names()) {
       const key = name.slice(0, name.lastIndexOf("."));
       if (this.#isAlive(name) || !this.#isClear(key)) placed.set(key, { isRunning: true, reason: "" });
       else rmSync(join(this.#folder, name));
     }
     return placed;
   }
+
+  /** Names of the files of placed runners. */
+  #names = () => readdirSync(this.#folder).filter((name) => name !== "runners");
 
   #isAlive(name: string): boolean {
     const known = readFileSync(join(this.#folder, name), "utf8");
@@ -62,7 +68,7 @@ export class ProcessPlacer implements Placer {
   }
 
   runners = (key: string): number[] =>
-    readdirSync(this.#folder).flatMap((name) => (name.startsWith(`${key}.`) ? Number(name.split(".").at(-1)) : []));
+    this.#names().flatMap((name) => (name.startsWith(`${key}.`) ? Number(name.split(".").at(-1)) : []));
 
   async remove(key: string): Promise<void> {
     for (const pid of this.runners(key)) if (this.#isAlive(`${key}.${pid}`)) process.kill(pid, "SIGTERM");
