@@ -21,9 +21,10 @@ export interface EngineFixture {
   stop(): Promise<void>;
 }
 
+/** Names differ between processes: tests that run at the same time look for processes by the key of an attempt. */
 let counter = 0;
 const spec = (query: string, rest: Partial<JobSpec> = {}): JobSpec =>
-  jobSpec({ jobId: `job-${++counter}`, name: "job.sh", query, ...rest });
+  jobSpec({ jobId: `job-${process.pid}-${++counter}`, name: "job.sh", query, ...rest });
 
 /** `skip`: why this machine or user cannot run the suite. */
 export function engineConformance(

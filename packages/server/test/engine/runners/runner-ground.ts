@@ -27,6 +27,7 @@ export interface RunnerGround {
   stop(): Promise<void>;
 }
 
+/** Names differ between processes: tests that run at the same time look for processes by the key of an attempt. */
 let counter = 0;
 
 export async function runnerGround(
@@ -44,7 +45,8 @@ export async function runnerGround(
   return {
     ...{ server, placer, folder, open },
     engine: await open({}),
-    spec: (query, rest = {}) => jobSpec({ jobId: `ground-${++counter}`, name: "job.sh", query, ...rest }),
+    spec: (query, rest = {}) =>
+      jobSpec({ jobId: `ground-${process.pid}-${++counter}`, name: "job.sh", query, ...rest }),
     async log(key) {
       const source = await (await open({})).openLog(key);
       const bytes = await source.read(0, await source.size());
@@ -71,6 +73,7 @@ export async function untilState<S extends Observation["state"]>(engine: Engine,
   let seen: Observation | undefined;
   await until(async () => {
     seen = await observeOne(engine, key);
+    if (seen.state === "LOST" && state !== "LOST") throw new Error(`${key} is lost: ${seen.why}`);
     return seen.state === state;
   }, 300);
   return seen as Observation & { state: S };
