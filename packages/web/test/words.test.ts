@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ApiError, allScopes, scopesInWords } from "@millrace/contract";
 import { errorOf, fieldOf, otherError } from "../src/look/field-errors.ts";
+import { relativeTime } from "../src/look/relative-time.ts";
 import { healthOf, taskHealthOf } from "../src/schedules/health.ts";
 import { inZone } from "../src/schedules/zoned-time.ts";
 
@@ -45,6 +46,24 @@ describe("an error of a form", () => {
   it("is shown whole if it names none", () => {
     const error = new ApiError("wrong_state", "The team is full.");
     assert.deepEqual([fieldOf(error), otherError(error, ["username"])], [undefined, error]);
+  });
+});
+
+describe("a moment beside now", () => {
+  const tuesday = new Date(2026, 10, 17, 18).getTime();
+  const minute = 60_000;
+  const at = (days: number, hour: number) => new Date(2026, 10, 17 + days, hour).getTime();
+
+  it("is counted in days of the calendar", () => {
+    assert.equal(relativeTime(at(2, 2), tuesday), "in 2 days", "Thursday is not tomorrow");
+    assert.equal(relativeTime(at(1, 19), tuesday), "tomorrow");
+    assert.equal(relativeTime(at(7, 18) - minute, tuesday), "in 7 days", "a link for seven days that was just made");
+    assert.equal(relativeTime(at(-2, 17), tuesday), "2 days ago");
+  });
+
+  it("is counted in hours and minutes within a day", () => {
+    assert.equal(relativeTime(at(1, 2), tuesday), "in 8 hr.");
+    assert.equal(relativeTime(tuesday - 5 * minute, tuesday), "5 min. ago");
   });
 });
 

@@ -98,7 +98,8 @@ describe("cron expressions", () => {
     }
   });
   for (const bad of ["* * * *", "* * * * * *", "61 * * * *", "@reboot", "never"]) {
-    it(`${bad} is refused`, () => assert.throws(() => checkCron(bad), /cron_expression: expected five cron fields/));
+    it(`${bad} is refused`, () =>
+      assert.throws(() => checkCron(bad), /cron_expression: expected five cron fields(?!.*CronPattern)/));
   }
   it("tick strictly after the given moment", () => {
     assert.equal(nextTick("0 * * * *", "UTC", Date.UTC(2030, 0, 1, 5)), Date.UTC(2030, 0, 1, 6));

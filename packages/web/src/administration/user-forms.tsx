@@ -110,8 +110,8 @@ function PersonFields({ fields, onChange }: { fields: Fields; onChange: (fields:
         onText={(password) => set({ password })}
         hint={
           <>
-            Empty: none, or unchanged. On the machine of the server, <code>millrace admin link --user NAME</code> prints
-            a link that signs in once.
+            Empty: no password, or the present one stays. On the machine of the server,{" "}
+            <code>millrace admin link --user NAME</code> prints a link that signs in once.
           </>
         }
       />

@@ -48,8 +48,14 @@ interface TabsProps {
 export function Tabs({ label, tabs, current }: TabsProps) {
   const row = useRef<HTMLElement>(null);
   useEffect(() => {
-    const marked = row.current?.querySelector<HTMLElement>("[aria-current]");
-    if (marked && row.current) row.current.scrollLeft = marked.offsetLeft - row.current.clientWidth / 2;
+    const scroll = () => {
+      const marked = row.current?.querySelector<HTMLElement>("[aria-current]");
+      if (marked && row.current) row.current.scrollLeft = marked.offsetLeft - row.current.clientWidth / 2;
+    };
+    scroll();
+    // A phone may be turned.
+    window.addEventListener("resize", scroll);
+    return () => window.removeEventListener("resize", scroll);
   }, [current]);
   return (
     <nav ref={row} className="tabs row" aria-label={label}>

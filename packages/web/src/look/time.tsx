@@ -1,26 +1,6 @@
 /** Times and durations as people read them. */
 import { useNow } from "./clock.ts";
-
-const units = [
-  ["day", 86_400_000],
-  ["hour", 3_600_000],
-  ["minute", 60_000],
-] as const;
-
-const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
-
-/** Says how far a moment is from now, such as `3 min. ago` or `in 2 hr.`. */
-export function relativeTime(moment: number, now: number): string {
-  const distance = moment - now;
-  for (const [unit, size] of units) {
-    if (Math.abs(distance) >= size) return relative.format(Math.trunc(distance / size), unit);
-  }
-  return Math.abs(distance) < 10_000
-    ? distance <= 0
-      ? "just now"
-      : "in seconds"
-    : relative.format(Math.trunc(distance / 1000), "second");
-}
+import { relativeTime } from "./relative-time.ts";
 
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
 

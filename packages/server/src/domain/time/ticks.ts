@@ -48,7 +48,9 @@ function nextRunOf(expression: string, expected: string): Date | null {
   try {
     return calendarOf(expression).nextRun();
   } catch (error) {
-    throw invalid("cron_expression", `${expected} (${(error as Error).message})`, expression);
+    // The library puts the name of its own part before the reason.
+    const why = (error as Error).message.replace(/^Cron\w+: /, "");
+    throw invalid("cron_expression", `${expected} (${why})`, expression);
   }
 }
 
