@@ -22,7 +22,7 @@ describe("pages without script in a browser", { skip: noBrowser }, () => {
   it("a device login is approved with one click", async () => {
     const login = await visit.client.call(routes.startDeviceLogin, { body: { client_name: "DataChain" } });
     await visit.page.goto(`${login.verification_uri}?code=${login.user_code}`);
-    await visit.sees(new RegExp(`Sign in DataChain[\\s\\S]*${login.user_code}`));
+    await visit.sees(new RegExp(`Let DataChain sign in[\\s\\S]*${login.user_code}`));
     await visit.sees(/It may use\s*(Everything|Jobs)/);
     await visit.picture("page-device-login");
     await visit.page.click('button:text("Approve")');
@@ -116,7 +116,7 @@ describe("pages without script in a browser", { skip: noBrowser }, () => {
       assert.equal(await visit.page.inputValue("input[name=username]"), "guest");
       await visit.page.fill("input[name=password]", password);
       await visit.page.press("input[name=password]", "Enter");
-      await visit.sees(new RegExp(`Sign in DataChain[\\s\\S]*${login.user_code}`));
+      await visit.sees(new RegExp(`Let DataChain sign in[\\s\\S]*${login.user_code}`));
       visit.expectComplaints(/status of 401/);
     });
 

@@ -39,7 +39,7 @@ async function showLogin({ store, clock }: RequestContext, code: string): Promis
   const login = await pendingLogin(store, code, clock.now());
   return {
     title: "Device login",
-    body: html`<h1>Sign in ${login.client_name}?</h1>
+    body: html`<h1>Let ${login.client_name} sign in?</h1>
 <p>A program asks for a token in your name. Approve only if you started it and it shows this code:</p>
 <p class="code big-code">${login.user_code}</p>
 <dl class="facts">
