@@ -36,7 +36,7 @@ describe("the keyboard alone", { skip: noBrowser }, () => {
     const passed: string[] = [];
     for (let count = 0; count < most; count++) {
       await press("Tab");
-      const label = String(await visit.page.evaluate(focused));
+      const label = await focusedLabel();
       passed.push(label.slice(0, 40));
       if (!words.test(label)) continue;
       assert.ok(await visit.page.evaluate(shows), `the focus on ${label} is visible`);
@@ -44,6 +44,8 @@ describe("the keyboard alone", { skip: noBrowser }, () => {
     }
     assert.fail(`${words} is not reached by the keyboard; passed: ${passed.join(" | ")}`);
   }
+
+  const focusedLabel = async () => String(await visit.page.evaluate(focused));
 
   it("skips the navigation, and opens a job from the list", async () => {
     const { id } = await createJob(visit.client, shell("sleep 600", { query_name: "long.sh" }));
@@ -65,10 +67,10 @@ describe("the keyboard alone", { skip: noBrowser }, () => {
     await press("Escape");
     await visit.page.waitForSelector("dialog", { state: "detached" });
     // The focus comes back a moment after the dialog has gone.
-    await visit.page.waitForFunction(`/^Cancel/.test(${focused})`);
+    await until("the focus where it was", async () => /^Cancel/.test(await focusedLabel()));
     await press("Enter");
     await visit.page.waitForSelector("dialog");
-    await visit.page.waitForFunction(`!/^(Cancel|Close)/.test(${focused})`);
+    await until("the focus on the safe answer", async () => !/^(Cancel|Close)/.test(await focusedLabel()));
     await reach(/^Cancel/, 3);
     await press("Enter");
     await visit.sees(/Canceled/);
