@@ -4,6 +4,9 @@ import { access, defineRoute } from "./routes.ts";
 import { nullable, oneOf, TeamName } from "./schema.ts";
 import { Type } from "./type.ts";
 
+/** Kind of the engine that runs jobs on the server's own machine, where the datasets are. */
+export const localEngine = "local";
+
 /** How jobs on the server's own machine are isolated. */
 export const isolationLevels = ["none", "uid", "bwrap"] as const;
 /** How jobs on any cluster are isolated. In a `container`, a job has its own files and processes. */

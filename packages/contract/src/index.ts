@@ -204,6 +204,7 @@ export {
   clusterLimits,
   clusterStates,
   isolationLevels,
+  localEngine,
 } from "./clusters.ts";
 export { type Credentials, type CredentialsInput, credentialLimits } from "./credentials.ts";
 export type { DatasetCopy } from "./dataset-copies.ts";

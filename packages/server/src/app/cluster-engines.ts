@@ -2,11 +2,12 @@
  * Keeps an engine open for each cluster, and the loops of each cluster running. The table of clusters is the truth: a
  * cluster that is added, changed or removed while the server runs is opened, opened again or closed.
  */
+import { localEngine } from "@millrace/contract";
 import type { Logger } from "pino";
 import { secretsOf } from "../domain/jobs/managed-clusters.ts";
 import type { KeyRing } from "../domain/secrets/key-ring.ts";
 import type { Engine } from "../engines/engine.ts";
-import { type EngineSurroundings, type Engines, localKind, type OpenEngine } from "../engines/registry.ts";
+import type { EngineSurroundings, Engines, OpenEngine } from "../engines/registry.ts";
 import { type Loop, startLoop } from "../loops/loop.ts";
 import type { Store } from "../store/drivers/store.ts";
 import { allClusters, type ClusterRow } from "../store/queries/jobs/clusters.ts";
@@ -74,7 +75,7 @@ export class ClusterEngines {
   async #keep(): Promise<void> {
     if (this.#isStopped) return;
     const rows = (await allClusters(this.#options.store.db)).filter(
-      ({ engine, is_active }) => engine !== localKind && is_active === 1,
+      ({ engine, is_active }) => engine !== localEngine && is_active === 1,
     );
     const wanted = new Map(rows.map((row) => [row.id, row]));
     for (const [id, { settings }] of [...this.#opened]) {

@@ -2,9 +2,6 @@
 import { type Engine, EngineUnreachable, type LogSource } from "./engine.ts";
 import type { Runners } from "./runners/runners.ts";
 
-/** Kind of the engine that runs jobs on the server's own machine. */
-export const localKind = "local";
-
 /**
  * Callbacks for a cluster that becomes unreachable (`onPause`) or reachable again (`onResume`). Each is called once per
  * change.

@@ -1,5 +1,5 @@
 /** Takes jobs off the queue in order, as long as slots and team quotas allow, and opens an attempt for each job. */
-import { jobStates } from "@millrace/contract";
+import { jobStates, localEngine } from "@millrace/contract";
 import type { Blobs } from "../blobs/blobs.ts";
 import { type DefaultQuotas, roomToRun } from "../domain/access/quotas.ts";
 import { CredentialsUnavailable, type Gathered, gatherCredentials } from "../domain/jobs/job-credentials.ts";
@@ -9,7 +9,6 @@ import { rulesOf } from "../domain/lifecycle/retries.ts";
 import { absentCreator } from "../domain/pipelines/pipeline-sources.ts";
 import { decryptJobSecrets, encryptJobSecrets } from "../domain/secrets/encryption.ts";
 import { iso } from "../domain/time/clock.ts";
-import { localKind } from "../engines/registry.ts";
 import type { Db } from "../store/drivers/store.ts";
 import { busySlots, countOpen, openAttempt } from "../store/queries/jobs/attempts.ts";
 import type { ClusterRow } from "../store/queries/jobs/clusters.ts";
@@ -156,7 +155,7 @@ async function claimJob(
   const secrets = await encryptSecrets(db, context, id, [...secretsBefore(context, job), ...credentials.secrets]);
   const changes = { attempt: job.attempt + 1, started_at: now, secrets };
   // Another cluster may have a queue of its own, in which the job waits before anything of it runs.
-  const to = cluster.engine === localKind ? "INIT" : "PROVISIONING";
+  const to = cluster.engine === localEngine ? "INIT" : "PROVISIONING";
   const moved = await moveJob(db, {
     id,
     from: jobStates.waiting,

@@ -5,6 +5,7 @@
 import { failRefused } from "../execution/claim.ts";
 import type { ExecutionContext } from "../execution/execution-context.ts";
 import { queuedOnRemoved } from "../store/queries/jobs/queue.ts";
+import { Signal } from "../turns/signals.ts";
 import type { Loop } from "./loop.ts";
 
 export interface KeepClustersContext extends Pick<ExecutionContext, "store" | "signals" | "clock"> {
@@ -17,7 +18,7 @@ const page = 100;
 export function keepClusters({ store, signals, clock, keepEngines }: KeepClustersContext): Loop {
   return {
     name: "keep-clusters",
-    signal: signals.clusters,
+    signal: new Signal(),
     interval: 5000,
     async runOnce() {
       await keepEngines();

@@ -58,8 +58,6 @@ export class Signals {
   readonly retries = new Signal();
   /** A job waits for its files. */
   readonly files = new Signal();
-  /** A cluster was added, changed or removed. */
-  readonly clusters = new Signal();
   /** A task was created or canceled. */
   readonly tasks = new Signal();
   /** A job has used its team's warehouse. */

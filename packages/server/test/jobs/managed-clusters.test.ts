@@ -203,7 +203,7 @@ describe("a managed cluster", () => {
     await set("short", { state: "PAUSED" });
     const waiting = await createJob(client, on("short", "true"));
     const remove = () => client.call(routes.deleteCluster, { params: { cluster_name: "short" } });
-    await assert.rejects(remove(), /in use: jobs occupy 0 of its slots, and 1 jobs wait/);
+    await assert.rejects(remove(), /in use\. Slots that jobs occupy: 0; jobs that wait: 1\./);
     await client.call(routes.cancelJob, { params: { job_id: waiting.id }, body: {} });
     await waitForEnd(client, waiting.id);
     await remove();

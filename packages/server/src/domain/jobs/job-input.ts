@@ -1,6 +1,6 @@
 /** Creates a new job from the input of a request: checks the input, and fills in defaults. */
 import { basename, normalize } from "node:path";
-import { ApiError, invalid, type JobInput } from "@millrace/contract";
+import { ApiError, invalid, type JobInput, localEngine } from "@millrace/contract";
 import { checkLibrary } from "../../datachain/requirements.ts";
 import { runtimeOf } from "../../runtimes/runtimes.ts";
 import type { ScriptMetadata } from "../../runtimes/script-metadata.ts";
@@ -84,9 +84,6 @@ export async function newJob(context: JobInputContext, { principal, team, input 
   if (cluster.engine !== localEngine && usesLibrary(spec)) throw datasetsElsewhere(cluster.name);
   return { spec, row: newRow({ team, principal, cluster, spec }), environment: checkedEnvironment(input.environment) };
 }
-
-/** Kind of the engine on the server's own machine, where the datasets are. */
-const localEngine = "local";
 
 const datasetsElsewhere = (name: string) =>
   invalid(

@@ -5,6 +5,7 @@ import {
   type EngineKindName,
   engineKinds,
   invalid,
+  localEngine,
   type ManagedCluster,
   type RouteInput,
   type routes,
@@ -39,9 +40,6 @@ interface ClusterContext {
   readonly store: Store;
   readonly keys: KeyRing;
 }
-
-/** Kind of the cluster of the server's own machine. Its settings come from the server's configuration. */
-const own = "local";
 
 const isKind = (engine: string): engine is EngineKindName => Object.hasOwn(engineKinds, engine);
 
@@ -109,7 +107,7 @@ export function changeCluster(
 ): Promise<void> {
   return store.write(async (db) => {
     const row = await existingCluster(db, name);
-    if (row.engine === own && settings.max_workers != null)
+    if (row.engine === localEngine && settings.max_workers != null)
       throw invalid(
         "max_workers",
         "absent for the machine of the server: its slots are set in the server's configuration (MILLRACE_MAX_WORKERS)",
@@ -173,7 +171,7 @@ async function idsOf(db: Db, field: string, names: readonly string[]): Promise<n
 /** Throws if several teams share a cluster that does not isolate their jobs, unless an administrator wants that. */
 async function checkSharing(db: Db, name: string): Promise<void> {
   const row = await existingCluster(db, name);
-  if (row.engine === own || row.isolation !== "none" || row.shares_unisolated === 1) return;
+  if (row.engine === localEngine || row.isolation !== "none" || row.shares_unisolated === 1) return;
   const teams = (await clusterTeams(db)).filter(({ cluster_id }) => cluster_id === row.id);
   if (row.is_shared === 0 && teams.length <= 1) return;
   throw invalid(
@@ -186,13 +184,13 @@ async function checkSharing(db: Db, name: string): Promise<void> {
 export function removeCluster({ store }: ClusterContext, actor: Actor, name: string, now: number): Promise<void> {
   return store.write(async (db) => {
     const row = await existingCluster(db, name);
-    if (row.engine === own)
+    if (row.engine === localEngine)
       throw new ApiError("wrong_state", "The cluster of the server's own machine cannot be removed.");
     const [busy, waiting] = [await busySlots(db, row.id), await countWaiting(db, row.id, 1000)];
     if (busy > 0 || waiting > 0)
       throw new ApiError(
         "wrong_state",
-        `The cluster ${name} is in use: jobs occupy ${busy} of its slots, and ${waiting} jobs wait. Drain it, and cancel the jobs that wait or let them run first.`,
+        `The cluster ${name} is in use. Slots that jobs occupy: ${busy}; jobs that wait: ${waiting}. Let them run, or cancel them, and try again; a cluster that drains accepts no new ones.`,
       );
     if (row.is_default === 1)
       throw new ApiError("wrong_state", `The cluster ${name} is the default. Make another cluster the default first.`);

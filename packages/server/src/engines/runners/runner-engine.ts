@@ -243,8 +243,10 @@ export class RunnerEngine implements Engine {
   }
 
   async find(): Promise<string[]> {
-    const keys = await readdir(this.#options.jobsDir);
-    return keys.filter((key) => this.#folder(key).has("job"));
+    const keys: string[] = [];
+    // One after another: there may be a hundred thousand folders of ended attempts, and requests must not wait for them.
+    for (const key of await readdir(this.#options.jobsDir)) if (await this.#folder(key).hasJob()) keys.push(key);
+    return keys;
   }
 
   async cleanup(key: string): Promise<void> {

@@ -14,7 +14,7 @@ import {
   unlinkSync,
   writeFileSync,
 } from "node:fs";
-import { open, readdir, rm } from "node:fs/promises";
+import { access, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { runnerLimits } from "@millrace/contract";
 import type { Exit } from "../engine.ts";
@@ -91,6 +91,12 @@ export class RunnerFolder {
   claim = () => this.#json<Claim>("claim");
   end = () => this.#json<End>("end");
   steps = () => this.#json<readonly Begun[]>("steps") ?? [];
+  /** Whether the attempt is one of a runner and has not been cleaned up. */
+  hasJob = () =>
+    access(join(this.path, "job")).then(
+      () => true,
+      () => false,
+    );
   has = (name: string) => existsSync(join(this.path, name));
 
   /** Claims the attempt, unless somebody has claimed it before. Returns whose claim it is. */

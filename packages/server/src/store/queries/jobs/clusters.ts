@@ -1,4 +1,5 @@
 /** Queries on clusters. */
+import { localEngine } from "@millrace/contract";
 import type { Insertable, Selectable, Updateable } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
 import type { Db } from "../../drivers/store.ts";
@@ -70,7 +71,7 @@ export async function upsertLocalCluster(
 ): Promise<ClusterRow> {
   return db
     .insertInto("clusters")
-    .values({ name: "local", engine: "local", isolation, max_workers: maxWorkers, is_active: 1, is_default: 1 })
+    .values({ name: "local", engine: localEngine, isolation, max_workers: maxWorkers, is_active: 1, is_default: 1 })
     .onConflict((c) => c.column("name").doUpdateSet({ max_workers: maxWorkers, isolation, is_active: 1 }))
     .returningAll()
     .executeTakeFirstOrThrow();
