@@ -31,8 +31,8 @@ describe("millrace cluster", () => {
 
   test("drain accepts no more jobs, and set takes them again", async () => {
     const said = await cli.print("cluster", "drain", "local");
-    assert.match(said, /^Cluster local drains: 0 slots are in use, 0 jobs wait$/m);
-    await assert.rejects(createJob(suite.api, shell("true")), /an administrator drains local/);
+    assert.match(said, /^Cluster local is draining: 0 slots are in use, 0 jobs wait$/m);
+    await assert.rejects(createJob(suite.api, shell("true")), /an administrator is draining local/);
     await cli.print("cluster", "set", "local", "--state", "paused");
     const { id } = await createJob(suite.api, shell("true"));
     assert.match(await cli.print("job", "why", id), /An administrator has paused it/);

@@ -187,7 +187,7 @@ const drain: Handler<"cluster drain"> = async ({ flags, arguments: { NAME: name 
     params: { cluster_name: name },
     body,
   });
-  output.print(`Cluster ${name} drains: ${busy_workers} slots are in use, ${waiting_jobs} jobs wait`);
+  output.print(`Cluster ${name} is draining: ${busy_workers} slots are in use, ${waiting_jobs} jobs wait`);
   output.note(`To accept jobs again: millrace cluster set ${name} --state active`);
   return 0;
 };

@@ -128,7 +128,7 @@ describe("a managed cluster", () => {
     const running = await createJob(client, on("hpc", "sleep 2"));
     await waitForStatus(client, running.id, ["RUNNING"]);
     await set("hpc", { state: "DRAINING" });
-    await assert.rejects(createJob(client, on("hpc", "true")), /an administrator drains hpc/);
+    await assert.rejects(createJob(client, on("hpc", "true")), /an administrator is draining hpc/);
     assert.equal((await waitForEnd(client, running.id)).status, "COMPLETE");
     await set("hpc", { state: "ACTIVE" });
   });

@@ -25,7 +25,7 @@ const isolation = {
 const words = {
   ACTIVE: "Active",
   PAUSED: "Starts no jobs",
-  DRAINING: "Drains",
+  DRAINING: "Draining",
   UNREACHABLE: "Cannot be reached",
 } as const;
 

@@ -15,7 +15,7 @@ export function statusOf({ id, state }: ClusterRow, { isDiskLow, whyUnreachable 
   if (state === "DRAINING")
     return {
       status: state,
-      status_reason: "An administrator drains it: it accepts no new jobs, and running jobs go on.",
+      status_reason: "An administrator is draining it: it accepts no new jobs, and running jobs go on.",
     };
   if (state === "PAUSED") return { status: state, status_reason: "An administrator has paused it: jobs wait." };
   if (isDiskLow) return { status: "PAUSED", status_reason: "The disk of the server is nearly full: jobs wait." };

@@ -15,7 +15,7 @@ type Wanted = Pick<JobInput, "compute_cluster_id" | "compute_cluster_name">;
 export async function resolveCluster(db: Db, teamId: number, wanted: Wanted, slots: number): Promise<ClusterRow> {
   const cluster = chooseCluster(await clustersOfTeam(db, teamId), wanted);
   if (cluster.state === "DRAINING")
-    throw invalid("compute_cluster_name", `a cluster that accepts jobs (an administrator drains ${cluster.name})`);
+    throw invalid("compute_cluster_name", `a cluster that accepts jobs (an administrator is draining ${cluster.name})`);
   if (slots > cluster.max_workers) {
     throw invalid(
       "workers",
