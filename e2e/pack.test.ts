@@ -2,26 +2,20 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { createClient, routes } from "@millrace/contract";
 import { repository } from "@millrace/testing/repository.ts";
+import { packedProject } from "./support/packed.ts";
 
 const run = promisify(execFile);
-const packages = ["contract", "server", "storage", "cli"];
 
 describe("the packages that npm pack creates", { timeout: 300_000 }, () => {
   let folder: string;
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), "millrace-pack-"));
-    const workspaces = packages.flatMap((name) => ["-w", `packages/${name}`]);
-    await run("npm", ["pack", ...workspaces, "--pack-destination", folder], { cwd: repository });
-    const archives = (await readdir(folder)).map((name) => `./${name}`);
-    await writeFile(join(folder, "package.json"), '{ "type": "module" }');
-    await run("npm", ["install", "--no-audit", "--no-fund", "--loglevel=error", ...archives], { cwd: folder });
+    folder = await packedProject("contract", "server", "storage", "cli");
   });
   after(() => rm(folder, { recursive: true, force: true }));
 

@@ -1,8 +1,7 @@
 /** The storage package of `npm pack` works in an empty project, also on plain Node 22 and 24. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
@@ -12,6 +11,7 @@ import { repository } from "@millrace/testing/repository.ts";
 import { whyNoNginx } from "@millrace/testing/servers/nginx.ts";
 import { type S3Server, startVersitygw, whyNoVersitygw } from "@millrace/testing/servers/versitygw.ts";
 import { olderNode } from "./support/older-node.ts";
+import { packedProject } from "./support/packed.ts";
 
 const run = promisify(execFile);
 const skip = await whyNoVersitygw();
@@ -67,11 +67,7 @@ describe("the storage library that npm pack creates", { skip, timeout: 300_000 }
   let folder: string;
   let server: S3Server;
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), "millrace-storage-pack-"));
-    await run("npm", ["pack", "-w", "packages/storage", "--pack-destination", folder], { cwd: repository });
-    const archives = (await readdir(folder)).map((name) => `./${name}`);
-    await writeFile(join(folder, "package.json"), '{ "type": "module" }');
-    await run("npm", ["install", "--no-audit", "--no-fund", "--loglevel=error", ...archives], { cwd: folder });
+    folder = await packedProject("storage");
     await writeFile(join(folder, "use.js"), usingScript);
     await writeFile(join(folder, "loading.js"), loadingScript);
     await writeFile(join(folder, "listing.js"), listingScript);
