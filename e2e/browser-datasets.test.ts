@@ -142,7 +142,7 @@ describe("datasets in a browser", { skip: noBrowser }, () => {
     assert.match(query(), /node=/);
     await visit.page.goBack();
     await visit.sees(/Dataset version[\s\S]*@admin\.default\.clean@1\.0\.0/);
-    await visit.page.selectOption("main .compare select", "upstream");
+    await visit.page.selectOption("main .beside select", "upstream");
     await visit.misses(/report/);
     assert.match(query(), /direction=upstream/);
     await visit.page.click('aside button:text("clean.sh")');
