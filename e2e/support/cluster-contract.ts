@@ -193,6 +193,21 @@ export function clusterContract({ kind, title, skip, start }: ContractSubject): 
       assert.doesNotMatch(await readLog(suite.api, waiting.id), /^ran$/m);
     });
 
+    test("a job that does not start in time fails with the reason, and never starts", async () => {
+      await cli.print("cluster", "set", kind, "--option", "start_seconds=2");
+      await cluster.hold(cli);
+      const { id } = await create("echo ran");
+      const { status, error_message } = await waitForEnd(suite.api, id);
+      assert.equal(status, "FAILED");
+      // Some engines say only after a while why a job waits.
+      const why = `(${title}.*: .*|The cluster does not say why\\.)`;
+      assert.match(error_message ?? "", new RegExp(`did not start on its cluster within 2 seconds .*\\)\\. ${why}$`));
+      await cluster.release(cli);
+      await until("nothing is left on the cluster", async () => (await cluster.left()) === "");
+      assert.doesNotMatch(await readLog(suite.api, id), /^ran$/m);
+      await cli.print("cluster", "set", kind, "--option", "start_seconds=0");
+    });
+
     test("a time limit ends a job with the reason", async () => {
       const limit = '# /// script\n# [tool.millrace]\n# timeout = "2s"\n# ///\n';
       const result = await onCluster("long.py", `${limit}import time\nprint("up", flush=True)\ntime.sleep(60)\n`);

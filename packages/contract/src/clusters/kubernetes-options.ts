@@ -2,6 +2,7 @@
 import type { Static } from "typebox";
 import { oneOf } from "../schema.ts";
 import { Type } from "../type.ts";
+import { runnerOptions } from "./runner-options.ts";
 
 const Quantity = Type.String({ pattern: "^[0-9]+(\\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$" });
 const Path = Type.String({ pattern: "^/[^:]*$", maxLength: 255 });
@@ -92,6 +93,7 @@ export const KubernetesOptions = Type.Object(
       maxProperties: 32,
       description: "further annotations of the pods",
     }),
+    ...runnerOptions,
   },
   { $id: "KubernetesOptions", additionalProperties: false },
 );

@@ -1,6 +1,7 @@
 /** Options and secrets of a cluster whose jobs run on Ray. docs/ray.md describes them. */
 import type { Static } from "typebox";
 import { Type } from "../type.ts";
+import { runnerOptions } from "./runner-options.ts";
 
 /** Pairs such as `a=1,b=2`, or nothing. */
 const pairs = "^$|^[^=,\\s]+=[^=,\\s]+(,[^=,\\s]+=[^=,\\s]+)*$";
@@ -60,6 +61,7 @@ export const RayOptions = Type.Object(
       maximum: 100_000,
       description: "most jobs that the cluster has at a time, waiting or running: each costs Ray about 85 MB",
     }),
+    ...runnerOptions,
   },
   { additionalProperties: false },
 );

@@ -1,6 +1,7 @@
 /** Options of a cluster whose jobs Slurm places. */
 import type { Static } from "typebox";
 import { Type } from "../type.ts";
+import { runnerOptions } from "./runner-options.ts";
 
 /** Flags of sbatch with which a job would no longer be one job of this cluster that the server can follow. */
 const refusedFlags = "array|clusters|het-group|hold|job-name|parsable|requeue|test-only|wait|wrap";
@@ -44,8 +45,9 @@ export const SlurmOptions = Type.Object(
     slurm_conf: word({ default: "", description: "path of slurm.conf on the server; empty for the machine's default" }),
     slurm_bin: word({
       default: "",
-      description: "folder of Slurm's commands on the server; empty for /usr/local/bin, /usr/bin or /bin",
+      description: "folder of Slurm's commands on the server; /usr/local/bin, /usr/bin and /bin are searched after it",
     }),
+    ...runnerOptions,
   },
   { $id: "SlurmOptions", additionalProperties: false },
 );

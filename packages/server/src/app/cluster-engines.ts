@@ -4,7 +4,7 @@
  */
 import { localEngine } from "@millrace/contract";
 import type { Logger } from "pino";
-import { secretsOf } from "../domain/jobs/managed-clusters.ts";
+import { allOptions, secretsOf } from "../domain/jobs/managed-clusters.ts";
 import type { KeyRing } from "../domain/secrets/key-ring.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { EngineSurroundings, Engines, OpenEngine } from "../engines/registry.ts";
@@ -91,7 +91,7 @@ export class ClusterEngines {
     if (open === undefined) return;
     const settings = settingsOf(row);
     try {
-      const cluster = { options: JSON.parse(row.options) as object, secrets: secretsOf(keys, row) };
+      const cluster = { options: allOptions(row), secrets: secretsOf(keys, row) };
       const engine = await open({ ...surroundings(row.id), ...cluster });
       engines.add(row.id, engine);
       const stops = (this.#loopsOf?.(row) ?? []).map((loop) => startLoop(loop, log));

@@ -18,19 +18,23 @@ function size(bytes: number): string {
   return `${Number((bytes / 1024 ** power).toFixed(1))} ${units[power]}`;
 }
 
-const over = (what: string, setting: string) =>
-  `The job was ended because it exceeded its limit of ${what} (server setting ${setting}).`;
+/** `settingOf` tells what sets a limit. */
+function limitWords(settingOf: (limit: keyof JobLimits) => string) {
+  const over = (what: string, limit: keyof JobLimits) =>
+    `The job was ended because it exceeded its limit of ${what} (${settingOf(limit)}).`;
+  return {
+    overMemory: ({ memory }: Pick<JobLimits, "memory">) => over(`${size(memory)} of memory`, "memory"),
+    overDisk: ({ disk }: Pick<JobLimits, "disk">, where = "its folders") => over(`${size(disk)} in ${where}`, "disk"),
+    overSeconds: ({ seconds }: Pick<JobLimits, "seconds">) => over(`${seconds} seconds`, "seconds"),
+    overProcesses: ({ processes }: Pick<JobLimits, "processes">) => over(`${processes} processes`, "processes"),
+    overLogSize: ({ log }: Pick<JobLimits, "log">) => over(`${size(log)} of log`, "log"),
+  };
+}
 
-export const overMemory = ({ memory }: Pick<JobLimits, "memory">) =>
-  over(`${size(memory)} of memory`, "MILLRACE_JOB_MEMORY");
+/** Limits of the server's own machine. */
+export const { overMemory, overDisk, overSeconds, overLogSize } = limitWords(
+  (limit) => `server setting MILLRACE_JOB_${limit.toUpperCase()}`,
+);
 
-export const overDisk = ({ disk }: Pick<JobLimits, "disk">, where = "its folders") =>
-  over(`${size(disk)} in ${where}`, "MILLRACE_JOB_DISK");
-
-export const overSeconds = ({ seconds }: Pick<JobLimits, "seconds">) =>
-  over(`${seconds} seconds`, "MILLRACE_JOB_SECONDS");
-
-export const overProcesses = ({ processes }: Pick<JobLimits, "processes">) =>
-  over(`${processes} processes`, "MILLRACE_JOB_PROCESSES");
-
-export const overLogSize = ({ log }: Pick<JobLimits, "log">) => over(`${size(log)} of log`, "MILLRACE_JOB_LOG");
+/** Limits of a managed cluster. */
+export const clusterLimits = limitWords((limit) => `option job_${limit} of its cluster`);

@@ -6,13 +6,15 @@ import { it } from "node:test";
 import {
   answerLimits,
   credentialLimits,
+  type EngineKindName,
+  engineKindNames,
+  engineKinds,
   errorCodes,
   errorHints,
   fieldLimits,
   isolationLevels,
-  KubernetesOptions,
   processLimits,
-  SlurmOptions,
+  runnerOptions,
 } from "@millrace/contract";
 import { expectedConfigurationPage } from "../../../../scripts/configuration-page.ts";
 import { groups } from "../../src/configuration/config.ts";
@@ -79,16 +81,28 @@ interface OptionSchema {
   readonly description: string;
 }
 
-for (const [kind, schema] of [
-  ["slurm", SlurmOptions],
-  ["kubernetes", KubernetesOptions],
-] as const)
-  it(`docs/${kind}.md lists every option of such a cluster, with its default and description`, async () => {
-    const text = await readFile(join(root, `docs/${kind}.md`), "utf8");
-    const rows = text.split("\n").map((row) => row.split("|").map((cell) => cell.trim()));
-    const listed = rows.filter(([, name]) => /^`[a-z_]+`$/.test(name ?? "")).map((cells) => cells.slice(1, 4));
-    const options = Object.entries(schema.properties as unknown as Record<string, OptionSchema>);
+/** Options that clusters of all kinds have are on a page of their own. */
+const pagesOfOptions = {
+  clusters: runnerOptions,
+  ...Object.fromEntries(engineKindNames.map((kind) => [kind, ownOptions(kind)])),
+};
+
+function ownOptions(kind: EngineKindName) {
+  const own = Object.entries(engineKinds[kind].options.properties).filter(
+    ([name]) => !Object.hasOwn(runnerOptions, name),
+  );
+  return Object.fromEntries(own);
+}
+
+for (const [page, properties] of Object.entries(pagesOfOptions))
+  it(`docs/${page}.md lists every option of such a cluster, with its default and description`, async () => {
+    const text = await readFile(join(root, `docs/${page}.md`), "utf8");
+    const table = text.slice(text.search(/\| Option +\|/)).split("\n\n")[0] ?? "";
+    const rows = table.split("\n").map((row) => row.split("|").map((cell) => cell.trim()));
+    const listed = rows.slice(2).map((cells) => cells.slice(1, 4));
+    const options = Object.entries(properties as unknown as Record<string, OptionSchema>);
     const shown = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
+    assert.ok(options.length > 0);
     assert.deepEqual(
       listed,
       options.map(([name, option]) => [

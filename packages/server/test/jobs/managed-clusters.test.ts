@@ -3,9 +3,9 @@
  * what is fake); everything else is real.
  */
 import assert from "node:assert/strict";
-import { rmSync } from "node:fs";
+import { readdirSync, rmSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
-import { type AuditEntry, type Client, routes } from "@millrace/contract";
+import { type AuditEntry, type Client, type RunnerOptions, routes } from "@millrace/contract";
 import {
   createJob,
   readJob,
@@ -15,10 +15,13 @@ import {
   waitForEnd,
   waitForStatus,
 } from "@millrace/testing/millrace/jobs.ts";
+import { until } from "@millrace/testing/until.ts";
+import { termsOf } from "../../src/app/engine-kinds.ts";
 import { EngineUnreachable } from "../../src/engines/engine.ts";
 import type { OpenEngine } from "../../src/engines/registry.ts";
 import type { Placed } from "../../src/engines/runners/placer.ts";
 import { RunnerEngine } from "../../src/engines/runners/runner-engine.ts";
+import { allClusters, updateCluster } from "../../src/store/queries/jobs/clusters.ts";
 import { ProcessPlacer } from "../engine/runners/process-placer.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { addPerson, addTeam } from "../support/people.ts";
@@ -48,6 +51,7 @@ describe("a managed cluster", () => {
     const delay = Number((options as { account: string }).account || 0);
     return RunnerEngine.open({
       ...surroundings,
+      ...termsOf(options as RunnerOptions),
       isolation: "none",
       placer: new MoodyPlacer(folder, delay),
       silenceMs: 200,
@@ -143,6 +147,63 @@ describe("a managed cluster", () => {
     assert.equal((await waitForEnd(client, id)).status, "COMPLETE");
     assert.equal(await readLog(client, id), "[millrace] The job waits on its cluster. Slurm: Resources\nran\n");
     await set("hpc", { slurm: { account: "" } });
+  });
+
+  it("fails a job that has not started in time, with the reason of the cluster, and starts nothing later", async () => {
+    await set("hpc", { slurm: { account: "1000", start_seconds: 1 } });
+    MoodyPlacer.reason = "Slurm: Resources";
+    const waiting = await createJob(client, on("hpc", "echo ran"));
+    const ended = await waitForEnd(client, waiting.id);
+    MoodyPlacer.reason = "";
+    const late = "The job was ended because it did not start on its cluster within 1 second";
+    const why = `${late} (option start_seconds of its cluster).`;
+    assert.deepEqual([ended.status, ended.error_message], ["FAILED", `${why} Slurm: Resources`]);
+    const deaf = await waitForEnd(client, (await createJob(client, on("hpc", "echo ran"))).id);
+    assert.equal(deaf.error_message, `${why} Its runner was started there, and has not reached this server.`);
+    const left = () => readdirSync(folder).filter((name) => name.startsWith(waiting.id) || name.startsWith(deaf.id));
+    await until("the cluster has no runner of these jobs", async () => {
+      await new MoodyPlacer(folder).list();
+      return left().length === 0;
+    });
+    await set("hpc", { slurm: { account: "", start_seconds: 0 } });
+  });
+
+  it("ends a job that exceeds a limit among its options, and says which option", async () => {
+    await set("hpc", { slurm: { job_seconds: 1, job_processes: 40 } });
+    const { job } = await runJob(client, on("hpc", "sleep 100"));
+    assert.match(job.error_message ?? "", /limit of 1 seconds \(option job_seconds of its cluster\)/);
+    await set("hpc", { slurm: { job_seconds: 0, job_processes: 0 } });
+  });
+
+  it("has the defaults of options that are newer than the cluster", async () => {
+    await add("old");
+    const row = (await allClusters(server.store.db)).find(({ name }) => name === "old");
+    await server.store.write((db) => updateCluster(db, row?.id ?? 0, { options: '{"partition":"gpu"}' }));
+    const { options } = await set("old", { slurm: { account: "" } });
+    assert.deepEqual([options["partition"], options["start_seconds"], options["lease_seconds"]], ["gpu", 0, 900]);
+    assert.deepEqual(opened.at(-1), options, "the engine gets the same");
+    await client.call(routes.deleteCluster, { params: { cluster_name: "old" } });
+  });
+
+  it("serves one team if its jobs share a folder of virtualenvs, although pods are isolated", async () => {
+    const pods = { engine: "kubernetes", slurm: undefined, teams: [] };
+    await assert.rejects(
+      add("pods", { ...pods, kubernetes: { environments: "/venvs" } }),
+      /teams: expected one team, because its jobs share the folder of kept virtualenvs/,
+    );
+    await add("pods", pods);
+    await assert.rejects(set("pods", { kubernetes: { environments: "/venvs" } }), /share the folder/);
+    await set("pods", { kubernetes: { environments: "/venvs" }, teams: ["main"] });
+    await client.call(routes.deleteCluster, { params: { cluster_name: "pods" } });
+  });
+
+  it("gives its engine every option of runners", () => {
+    const sizes = { job_memory: 0.5, job_disk: 2, job_log: 1 };
+    const given = { ...sizes, job_seconds: 7, job_processes: 9, start_seconds: 5, lease_seconds: 60 };
+    const gibibyte = 1024 ** 3;
+    const limits = { seconds: 7, memory: gibibyte / 2, disk: 2 * gibibyte, log: gibibyte, processes: 9, openFiles: 0 };
+    assert.deepEqual(termsOf({ ...given, environments: "" }), { startSeconds: 5, leaseSeconds: 60, limits });
+    assert.equal(termsOf({ ...given, environments: "/shared/venvs" }).environments, "/shared/venvs");
   });
 
   it("is shown as unreachable with the reason, and no job is lost meanwhile", async () => {

@@ -59,12 +59,18 @@ async function showManaged(db: Db, keys: KeyRing, row: ClusterRow, sight: Cluste
     ...(await showCluster(db, row, sight)),
     engine: row.engine,
     state: row.state,
-    options: JSON.parse(row.options),
+    options: allOptions(row),
     secrets: Object.keys(secretsOf(keys, row)),
     teams: row.is_shared === 1 ? null : teams.map(({ name }) => name),
     default_of: defaults.map(({ name }) => name),
     shares_unisolated: row.shares_unisolated === 1,
   };
+}
+
+/** Returns the options of a cluster. Options that are newer than the cluster have their defaults. */
+export function allOptions({ engine, options }: ClusterRow): Record<string, unknown> {
+  const given = JSON.parse(options) as Record<string, unknown>;
+  return isKind(engine) ? { ...defaultOptions(engine), ...given } : given;
 }
 
 /** Decrypts the secrets of a cluster. */
@@ -139,11 +145,9 @@ async function applySettings(db: Db, keys: KeyRing, row: ClusterRow, settings: S
 }
 
 /** Returns the options after the change. Throws if the request has options of another kind of engine. */
-function optionsOf(
-  { engine, options }: ClusterRow,
-  kinds: Partial<Record<EngineKindName, object | undefined>>,
-): object {
-  const before = JSON.parse(options) as object;
+function optionsOf(row: ClusterRow, kinds: Partial<Record<EngineKindName, object | undefined>>): object {
+  const { engine } = row;
+  const before = allOptions(row);
   const [other] = Object.keys(kinds).filter((kind) => kind !== engine);
   if (other !== undefined) throw invalid(other, `absent, because the engine of the cluster is ${engine}`);
   return isKind(engine) ? { ...before, ...kinds[engine] } : before;
@@ -171,13 +175,21 @@ async function idsOf(db: Db, field: string, names: readonly string[]): Promise<n
 /** Throws if several teams share a cluster that does not isolate their jobs, unless an administrator wants that. */
 async function checkSharing(db: Db, name: string): Promise<void> {
   const row = await existingCluster(db, name);
-  if (row.engine === localEngine || row.isolation !== "none" || row.shares_unisolated === 1) return;
+  const why = whyUnisolated(row);
+  if (why === undefined || row.shares_unisolated === 1) return;
   const teams = (await clusterTeams(db)).filter(({ cluster_id }) => cluster_id === row.id);
   if (row.is_shared === 0 && teams.length <= 1) return;
-  throw invalid(
-    "teams",
-    `one team, because ${row.engine} does not isolate jobs from each other: a job could read the files and secrets of another team's job. If you accept that, also send shares_unisolated`,
-  );
+  throw invalid("teams", `one team, because ${why}. If you accept that, also send shares_unisolated`);
+}
+
+/** Returns why jobs of a cluster are not isolated from each other; undefined if they are. */
+function whyUnisolated(row: ClusterRow): string | undefined {
+  if (row.engine === localEngine) return undefined;
+  if (row.isolation === "none")
+    return `${row.engine} does not isolate jobs from each other: a job could read the files and secrets of another team's job`;
+  if (allOptions(row)["environments"])
+    return "its jobs share the folder of kept virtualenvs: a job could change the packages of another team's job";
+  return undefined;
 }
 
 /** Removes a cluster. Its row stays, because jobs refer to it; its name is free again. */

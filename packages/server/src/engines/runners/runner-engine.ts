@@ -10,13 +10,13 @@ import {
   type LogSource,
   type Observation,
 } from "../engine.ts";
-import { type JobLimits, overDisk, overLogSize, overMemory, overProcesses, overSeconds } from "../limit-words.ts";
+import { clusterLimits, type JobLimits } from "../limit-words.ts";
 import { LogFile } from "../log-file.ts";
 import { type InsideScript, readInsideScripts } from "../phases/inside-scripts.ts";
 import { stepsOf } from "../phases/steps.ts";
 import { readSamples } from "../usage-file.ts";
 import type { Placed, Placer } from "./placer.ts";
-import type { End, RunnerFolder } from "./runner-folder.ts";
+import type { End } from "./runner-folder.ts";
 import { readRunner } from "./runner-text.ts";
 import { begunPhases, type Runners } from "./runners.ts";
 import { travellingJob } from "./travelling-job.ts";
@@ -37,6 +37,8 @@ export interface RunnerEngineOptions {
    * attempt counts as lost only after that.
    */
   readonly leaseSeconds?: number;
+  /** An attempt that no runner has claimed after this many seconds fails; absent or 0 if it may wait for ever. */
+  readonly startSeconds?: number;
   /** Limits of every attempt; absent if there are none. */
   readonly limits?: JobLimits;
   /** Folder on the machines of the cluster in which runners keep virtualenvs for later jobs; absent if they keep none. */
@@ -66,6 +68,8 @@ export class RunnerEngine implements Engine {
   readonly #submitting = new Map<string, Promise<string>>();
   /** When each attempt was first missing in the engine's list, by the monotonic clock. */
   readonly #missing = new Map<string, number>();
+  /** Attempts that no runner has claimed: since when this server sees them wait, by the monotonic clock, and why. */
+  readonly #waiting = new Map<string, { readonly since: number; readonly reason: string }>();
 
   static open = async (options: RunnerEngineOptions): Promise<RunnerEngine> =>
     new RunnerEngine(options, await readInsideScripts(), await readRunner());
@@ -128,8 +132,9 @@ export class RunnerEngine implements Engine {
         }),
       );
     } catch (error) {
-      // Only answers of the engine count: while it gives none, nothing is missing.
+      // Only answers of the engine count: while it gives none, nothing is missing, and no wait counts.
       this.#missing.clear();
+      this.#waiting.clear();
       throw error;
     }
   }
@@ -149,7 +154,8 @@ export class RunnerEngine implements Engine {
     }
   }
 
-  #observe({ key, handle }: Attempt, { placed, ended }: Told): Observation {
+  #observe(attempt: Attempt, { placed, ended }: Told): Observation {
+    const { key } = attempt;
     const folder = this.#folder(key);
     const end = folder.end();
     if (end) {
@@ -166,7 +172,7 @@ export class RunnerEngine implements Engine {
     const claim = folder.claim();
     if (claim?.instance === null) return { state: "ABSENT" };
     const isGone = this.#isGone(key, placed) || ended !== undefined;
-    if (claim === undefined) return this.#unclaimed(folder, handle, { placed, ended }, isGone);
+    if (claim === undefined) return this.#unclaimed(attempt, { placed, ended }, isGone);
     const steps = stepsOf(begunPhases(folder.steps()), undefined);
     // If the engine knows that the runner has ended, nobody has to wait for its lease.
     const lease = ended === undefined && folder.has("lease") ? 1000 * this.#terms.leaseSeconds : 0;
@@ -180,9 +186,11 @@ export class RunnerEngine implements Engine {
   }
 
   /** The state of an attempt that no runner has claimed. */
-  #unclaimed(folder: RunnerFolder, handle: string | null, { placed, ended }: Told, isGone: boolean): Observation {
+  #unclaimed({ key, handle }: Attempt, { placed, ended }: Told, isGone: boolean): Observation {
+    const folder = this.#folder(key);
     // It never ran, so another attempt may wait in its place.
     if (placed?.isGivenUp) return { state: "ABSENT" };
+    if (placed) this.#noteWaiting(key, placed);
     if (placed?.isRunning) return { state: "SUBMITTED" };
     if (placed) {
       if (placed.reason !== "") folder.say(`The job waits on its cluster. ${placed.reason}`);
@@ -201,8 +209,31 @@ export class RunnerEngine implements Engine {
   #limitWords({ overLimit }: End): string | null {
     if (overLimit === null) return null;
     const { limits, leaseSeconds } = this.#terms;
-    const words = { memory: overMemory, processes: overProcesses, disk: overDisk };
+    const { overMemory: memory, overProcesses: processes, overDisk: disk } = clusterLimits;
+    const words = { memory, processes, disk };
     return overLimit === "lease" ? unheard(leaseSeconds) : words[overLimit](limits);
+  }
+
+  #noteWaiting(key: string, { isRunning, reason }: Placed): void {
+    const since = this.#waiting.get(key)?.since ?? performance.now();
+    const why = isRunning ? "Its runner was started there, and has not reached this server." : reason;
+    this.#waiting.set(key, { since, reason: why });
+  }
+
+  /**
+   * Fails an attempt that has waited on the cluster for too long. The wait is counted anew after a restart of the
+   * server, because the wall clock may be set meanwhile.
+   */
+  #endWaiting(key: string): void {
+    const { startSeconds = 0 } = this.#options;
+    const waited = this.#waiting.get(key);
+    if (startSeconds === 0 || waited === undefined || performance.now() - waited.since < 1000 * startSeconds) return;
+    const folder = this.#folder(key);
+    // The claim decides: a runner that comes up now gets nothing.
+    if (folder.claimFor({ instance: null, host: "", at: Date.now() }).instance !== null) return;
+    folder.write("limit", notStarted(startSeconds, waited.reason));
+    const end = { code: 1, phase: "start", finishedAt: Date.now(), steps: [], overLimit: null, metrics: null };
+    folder.writeJson("end", end satisfies End);
   }
 
   /** Whether the engine has not listed the attempt for a while. */
@@ -253,9 +284,11 @@ export class RunnerEngine implements Engine {
     const { runners, placer } = this.#options;
     const folder = this.#folder(key);
     this.#missing.delete(key);
+    this.#waiting.delete(key);
     runners.forget(key);
     await folder.clean();
-    if (placer.leavesNothing && folder.has("end")) return;
+    // A runner that never claimed the attempt may still wait there.
+    if (placer.leavesNothing && folder.has("end") && folder.claim()?.instance !== null) return;
     await placer.remove(key, null).catch((error) => {
       if (!(error instanceof EngineUnreachable)) throw error;
     });
@@ -271,6 +304,9 @@ export class RunnerEngine implements Engine {
   /** Ends an attempt that is over a limit which the server can see. Its runner enforces the others. */
   async watch(key: string): Promise<void> {
     const { limits } = this.#terms;
+    const { overSeconds, overLogSize } = clusterLimits;
+    if (this.#folder(key).claim()) this.#waiting.delete(key);
+    else this.#endWaiting(key);
     const age = (await this.age(key)) ?? 0;
     if (limits.seconds > 0 && age > 1000 * limits.seconds) await this.end(named(key), overSeconds(limits));
     else if (limits.log > 0 && this.#folder(key).logSize() > limits.log)
@@ -294,6 +330,9 @@ const noLimits: JobLimits = { seconds: 0, memory: 0, processes: 0, openFiles: 0,
 
 const unheard = (seconds: number) =>
   `The job was ended because its machine could not reach the server for ${durationWords(seconds)}, and another attempt may follow.`;
+
+const notStarted = (seconds: number, reason: string) =>
+  `The job was ended because it did not start on its cluster within ${durationWords(seconds)} (option start_seconds of its cluster). ${reason || "The cluster does not say why."}`;
 
 const noDatasets =
   "This job uses the dataset library, and datasets are on the server's own machine. Run it on the cluster local.";

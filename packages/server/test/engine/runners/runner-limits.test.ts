@@ -35,26 +35,26 @@ describe("the limits of a runner", () => {
     const limits = { memory: 100 * mebibyte };
     assert.deepEqual(
       await endOf(limits, query, { queryType: "PYTHON", name: "job.py" }),
-      over("100 MiB of memory (server setting MILLRACE_JOB_MEMORY"),
+      over("100 MiB of memory (option job_memory of its cluster"),
     );
   });
 
   it("end a job that has too many processes, also ones that have detached themselves", async () => {
     const query = "for i in 1 2 3 4 5 6 7 8; do setsid sleep 1000 & done; sleep 1000";
-    assert.deepEqual(await endOf({ processes: 5 }, query), over("5 processes (server setting MILLRACE_JOB_PROCESSES"));
+    assert.deepEqual(await endOf({ processes: 5 }, query), over("5 processes (option job_processes of its cluster"));
   });
 
   it("end a job that fills the disk, or its log, or runs too long", async () => {
     const disk = "head -c 30000000 /dev/zero > file; sleep 1000";
     assert.deepEqual(
       await endOf({ disk: 10 * mebibyte }, disk),
-      over("10 MiB in its folders (server setting MILLRACE_JOB_DISK"),
+      over("10 MiB in its folders (option job_disk of its cluster"),
     );
     assert.deepEqual(
       await endOf({ log: mebibyte }, "head -c 3000000 /dev/zero; sleep 1000"),
-      over("1 MiB of log (server setting MILLRACE_JOB_LOG"),
+      over("1 MiB of log (option job_log of its cluster"),
     );
-    assert.deepEqual(await endOf({ seconds: 1 }, "sleep 1000"), over("1 seconds (server setting MILLRACE_JOB_SECONDS"));
+    assert.deepEqual(await endOf({ seconds: 1 }, "sleep 1000"), over("1 seconds (option job_seconds of its cluster"));
   });
 
   it("leave a job alone that keeps them", async () => {
