@@ -94,13 +94,13 @@ describe("administration in a browser", { skip: noBrowser }, () => {
     await visit.sees(/research/);
     await press("Quotas of research");
     await fill("Running jobs", "3");
-    await fill("Datasets in GB", "1.5");
+    await fill("Datasets in GiB", "1.5");
     await visit.picture("administration-quotas");
     await confirm("Save");
     const params = { team_name: "research" };
     await until("the quotas are set", async () => {
       const { max_running, max_dataset_bytes } = await visit.client.call(routes.getTeam, { params });
-      return max_running === 3 && max_dataset_bytes === 1_500_000_000;
+      return max_running === 3 && max_dataset_bytes === 1.5 * 1024 ** 3;
     });
     await press("Usage of research");
     await visit.page.waitForSelector("dialog >> text=Virtualenvs");

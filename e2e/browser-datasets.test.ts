@@ -48,7 +48,7 @@ describe("datasets in a browser", { skip: noBrowser }, () => {
     await register("prod.zoo.dogs", { num_objects: 7, dependencies: ["s3://bucket/dogs", "prod.zoo.cats"] });
     await register("raw");
     await visit.open(list);
-    await visit.sees(/raw[\s\S]*cats[\s\S]*prod\.zoo[\s\S]*1\.0\.1[\s\S]*1,500[\s\S]*7\.1 MB[\s\S]*dogs/);
+    await visit.sees(/raw[\s\S]*cats[\s\S]*prod\.zoo[\s\S]*1\.0\.1[\s\S]*1,500[\s\S]*6\.8 MiB[\s\S]*dogs/);
     await visit.picture("datasets");
     await visit.page.fill("main input[type=search]", "CAT");
     await visit.misses(/dogs/);
@@ -142,7 +142,7 @@ describe("datasets in a browser", { skip: noBrowser }, () => {
     assert.match(query(), /node=/);
     await visit.page.goBack();
     await visit.sees(/Dataset version[\s\S]*@admin\.default\.clean@1\.0\.0/);
-    await visit.page.selectOption("main .compare select", "upstream");
+    await visit.page.selectOption("main .beside select", "upstream");
     await visit.misses(/report/);
     assert.match(query(), /direction=upstream/);
     await visit.page.click('aside button:text("clean.sh")');
@@ -165,7 +165,7 @@ describe("datasets in a browser", { skip: noBrowser }, () => {
   it("two versions are compared by rows, bytes and schema", async () => {
     await visit.open(`${list}/prod.zoo.cats?tab=versions`);
     await visit.page.selectOption("main section select", "1.0.0");
-    await visit.sees(/1,200 → 1,500 \(\+300\)[\s\S]*\+1\.8 MB[\s\S]*\+ added[\s\S]*score/);
+    await visit.sees(/1,200 → 1,500 \(\+300\)[\s\S]*\+1\.7 MiB[\s\S]*\+ added[\s\S]*score/);
     assert.match(query(), /compare=1\.0\.0/);
     await visit.picture("dataset-compare");
   });

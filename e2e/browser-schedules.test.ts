@@ -65,7 +65,7 @@ describe("schedules in a browser", { skip: noBrowser }, () => {
 
     it("says beside the field what is wrong with it, and keeps what was typed", async () => {
       await visit.page.fill('label:text-is("Cron expression") + input', "61 * * * *");
-      await visit.sees(/Expected five cron fields/);
+      await visit.sees(/Expected five cron fields with a minute from 0 to 59, got "61"/);
       await visit.page.fill('label:text-is("Pipeline") + input', "no-such-pipeline");
       await click("text=Create the schedule");
       await visit.page.waitForSelector('input[aria-invalid="true"]');
@@ -94,6 +94,8 @@ describe("schedules in a browser", { skip: noBrowser }, () => {
       await visit.open(`${list}/${id}`);
       await visit.sees(/Last run\s*Complete/);
       await visit.sees(/Outcomes by day/);
+      // Nothing is ahead of it, so there is nothing to pause.
+      assert.equal(await visit.page.locator('button:has-text("Pause")').count(), 0);
       await visit.picture("schedule-overview");
       await click('.tabs a:text("History")');
       await visit.sees(/Complete[\s\S]*2020[\s\S]*d \d+ h/);
@@ -138,7 +140,7 @@ describe("schedules in a browser", { skip: noBrowser }, () => {
       await click('button:text("Change owner")');
       await visit.page.fill('dialog label:text-is("New owner") + input', "nobody");
       await answer("Change the owner");
-      await visit.page.waitForSelector("dialog .problem");
+      await visit.page.waitForSelector('dialog [role="alert"]');
       assert.equal(await visit.page.inputValue('dialog label:text-is("New owner") + input'), "nobody");
       await visit.picture("schedule-owner");
       await answer("Cancel");
@@ -169,17 +171,24 @@ describe("schedules in a browser", { skip: noBrowser }, () => {
       await visit.open(`${list}?tab=tasks`);
       await visit.sees(/At 07:00 on weekdays/);
       await visit.picture("tasks-list");
+      assert.match((await visit.page.getAttribute('a:has-text("New task")', "href")) ?? "", /editor\?start=cron$/);
       await click(`main a:has-text("onerror")`);
       await visit.sees(/Next runs[\s\S]*07:00[\s\S]*Jobs that it created\s*No jobs yet/);
       await click('button:text("Edit")');
       await visit.page.fill('label:text-is("Cron expression") + input', "0 8 * * *");
-      await visit.sees(/At 08:00 every day/);
+      await visit.sees(/At 08:00 every day[\s\S]*Next runs as typed[\s\S]*08:00[\s\S]*Next runs as saved[\s\S]*07:00/);
       await visit.picture("task-edit");
       await click('button:text("Save")');
       await visit.sees(/About[\s\S]*At 08:00 every day/);
       await click('button:has-text("Pause")');
       await visit.sees(/Paused/);
       await click('button:has-text("Resume")');
+      const page = visit.page.url();
+      await click('button:has-text("Run now")');
+      await visit.page.waitForURL(/datasets\/jobs\/[0-9a-f-]+$/);
+      await visit.sees(/Complete[\s\S]*Rerun of/);
+      await visit.open(new URL(page).pathname);
+      await visit.sees(/About[\s\S]*At 08:00 every day/);
       await click('button:has-text("Cancel task")');
       await answer("Cancel the task");
       await visit.page.waitForURL(/tab=tasks/);

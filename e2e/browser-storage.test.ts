@@ -40,7 +40,7 @@ describe("storage in a browser", { skip: noBrowser }, () => {
     await visit.sees(/cats\/[\s\S]*empty\/[\s\S]*many\//);
     await visit.page.click('main button:text("cats/")');
     await visit.page.click('main button:text("100% <b>/")');
-    await visit.sees(/deep\/[\s\S]*tom\.jpg[\s\S]*1\.5 kB/);
+    await visit.sees(/deep\/[\s\S]*tom\.jpg[\s\S]*1\.5 KiB/);
     assert.equal(params().get("uri"), `file://${base}/cats/100% <b>`);
     await visit.page.reload();
     await visit.sees(/tom\.jpg/);

@@ -7,7 +7,7 @@ describe("the progress of a transfer", () => {
 
   it("is shown as a bar, a percentage, and both amounts", () => {
     const text = progressText({ files: 1, bytes: 500 }, total);
-    assert.equal(text, `[######${" ".repeat(18)}] 25%  500 B of 2.0 kB, 1 of 4 files`);
+    assert.equal(text, `[######${" ".repeat(18)}] 25%  500 B of 2 KiB, 1 of 4 files`);
   });
 
   it("never exceeds 100 percent, and is complete if there are no bytes to transfer", () => {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { cpuShares } from "../src/jobs/cpu-shares.ts";
 import { bytes } from "../src/look/bytes.ts";
-import { roundUp, thin } from "../src/plots/scale.ts";
+import { roundUp, roundUpBytes, thin } from "../src/plots/scale.ts";
 
 describe("plots", () => {
   it("the top of an axis is a round number", () => {
@@ -29,8 +29,18 @@ describe("plots", () => {
 });
 
 describe("sizes", () => {
-  it("have at most three digits and a unit", () => {
-    assert.deepEqual([0, 999, 1500, 24_000_000, 999_600].map(bytes), ["0 B", "999 B", "1.5 kB", "24 MB", "1 MB"]);
+  it("have few digits and a unit", () => {
+    const shown = ["0 B", "1023 B", "1.5 KiB", "24 MiB", "1 MiB"];
+    assert.deepEqual([0, 1023, 1536, 24 * 1024 ** 2, 1024 ** 2 - 1].map(bytes), shown);
+  });
+
+  it("end at a round number of their unit on an axis", () => {
+    assert.deepEqual([0, 700, 1500, 300 * 1024 ** 2].map(roundUpBytes).map(bytes), [
+      "1 B",
+      "1000 B",
+      "2 KiB",
+      "500 MiB",
+    ]);
   });
 });
 

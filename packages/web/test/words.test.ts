@@ -65,11 +65,20 @@ describe("a moment beside now", () => {
     assert.equal(relativeTime(at(1, 2), tuesday), "in 8 hr.");
     assert.equal(relativeTime(tuesday - 5 * minute, tuesday), "5 min. ago");
   });
+
+  it("is rounded, not cut", () => {
+    assert.equal(relativeTime(tuesday + 703 * minute, tuesday), "in 12 hr.");
+    assert.equal(relativeTime(at(1, 18) - minute, tuesday), "tomorrow", "a day from now");
+    assert.equal(relativeTime(tuesday + 60 * minute - 1000, tuesday), "in 1 hr.");
+    assert.equal(relativeTime(at(0, 23), at(0, 0)), "in 23 hr.", "later today");
+    assert.equal(relativeTime(tuesday - 59_800, tuesday), "1 min. ago");
+  });
 });
 
 describe("scopes in words", () => {
   it("say what may only be read, and what is everything", () => {
-    assert.equal(scopesInWords(["DATASETS:read", "JOB:read", "JOB:write"]), "Jobs, datasets (only reading)");
+    assert.equal(scopesInWords(["DATASETS:read", "JOB:read", "JOB:write"]), "Jobs; only reading: datasets");
+    assert.equal(scopesInWords(["JOB:read", "CLUSTERS:read"]), "Only reading: jobs, clusters");
     assert.match(scopesInWords(allScopes), /^Everything/);
     assert.doesNotMatch(scopesInWords(allScopes.filter((scope) => scope !== "ADMIN:write")), /Everything/);
   });

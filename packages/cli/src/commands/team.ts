@@ -14,6 +14,7 @@ import {
 import { type Connection, connect } from "../connection.ts";
 import { CliError, usageError } from "../errors.ts";
 import { readSeconds } from "../job/seconds.ts";
+import { sizeText, sizeUnits } from "../job/view.ts";
 import type { Column, Output } from "../output.ts";
 import { closest } from "../parse.ts";
 import type { SettingsFlags } from "../settings.ts";
@@ -118,12 +119,10 @@ interface QuotaFlags {
   readonly "max-environments": string | undefined;
 }
 
-const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-
 /** Parses a size such as 500MiB, 1GiB or 0, and returns it in bytes. */
 function readSize(flag: string, text: string): number {
   const match = /^(\d+)\s*(B|KiB|MiB|GiB|TiB)?$/.exec(text);
-  const bytes = Number(match?.[1]) * 1024 ** units.indexOf(match?.[2] ?? "B");
+  const bytes = Number(match?.[1]) * 1024 ** sizeUnits.indexOf(match?.[2] ?? "B");
   if (Number.isSafeInteger(bytes)) return bytes;
   throw usageError(`--${flag}: '${text}' is not a size`, {
     why: "Expected a number with a unit, such as 500MiB or 200GiB",
@@ -137,11 +136,6 @@ const sizeOf = <Field extends string>(flags: QuotaFlags, flag: SizeFlag, field: 
   const text = flags[flag];
   return text === undefined ? {} : ({ [field]: readSize(flag, text) } as { [F in Field]?: number });
 };
-
-function sizeText(bytes: number): string {
-  const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
-  return `${Number((bytes / 1024 ** power).toFixed(1))} ${units[power]}`;
-}
 
 const quotasOf = (flags: QuotaFlags) => ({
   ...(flags["max-running"] === undefined ? {} : { max_running: flags["max-running"] }),

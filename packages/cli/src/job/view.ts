@@ -139,8 +139,10 @@ export function ageText(time: string, now: number): string {
   return age < 86_400 ? `${Math.floor(age / 3600)}h ago` : `${Math.floor(age / 86_400)}d ago`;
 }
 
+export const sizeUnits = ["B", "KiB", "MiB", "GiB", "TiB"];
+
+/** Formats a size in the units of the settings, such as `1.5 GiB`. */
 export function sizeText(bytes: number): string {
-  if (bytes < 1000) return `${bytes} B`;
-  const power = Math.min(4, Math.floor(Math.log10(bytes) / 3));
-  return `${(bytes / 1000 ** power).toFixed(1)} ${["B", "kB", "MB", "GB", "TB"][power]}`;
+  const power = Math.min(sizeUnits.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
+  return `${Number((bytes / 1024 ** power).toFixed(1))} ${sizeUnits[power]}`;
 }

@@ -119,8 +119,8 @@ async function linesBetween(
 ): Promise<string> {
   const size = await log.size();
   const isOpen = size > 0 && (await log.read(size - 1, 1)).toString() !== "\n";
-  // Only the first line: further lines repeat the end of the log, which is right above.
-  const why = error_message?.split("\n")[0] ?? "the reason is unknown.";
+  // Without the end of the log, which is right above.
+  const why = error_message?.replace(/ Its log ends with: .*/s, "").split("\n")[0] ?? "the reason is unknown.";
   return `${isOpen ? "\n" : ""}[millrace] Attempt ${number} failed: ${why}\n[millrace] Attempt ${number + 1} is due at ${next_at}.\n`;
 }
 

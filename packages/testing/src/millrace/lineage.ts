@@ -19,6 +19,8 @@ interface Wishes {
   readonly version?: string;
   readonly namespace?: string;
   readonly teamId?: number;
+  /** When the version was made; by default in a far future. */
+  readonly at?: string;
 }
 
 /** Registers the job as the creator of this version. */
@@ -44,16 +46,16 @@ export async function recordAllMade(
 /** Returns a version in the form in which the server reads it from a team's warehouse. */
 export const foundOf = (
   { uuid, name, version, jobId }: Made,
-  { needs = [], namespace = "@admin" }: Wishes = {},
+  { needs = [], namespace = "@admin", at = time }: Wishes = {},
 ): FoundVersion => ({
-  ...blank(),
+  ...blank(at),
   ...{ namespace, project: "default", name, uuid, version, job_id: jobId, needs },
   dataset: { uuid: randomUUID(), description: null, attrs: "[]" },
 });
 
 const time = "2030-01-01T00:00:00.000Z";
 
-const blank = () => ({
+const blank = (at: string) => ({
   status: 4,
   rows_table: null,
   num_objects: 1,
@@ -67,8 +69,8 @@ const blank = () => ({
   error_message: "",
   error_stack: "",
   content_hash: null,
-  created_at: time,
-  finished_at: time,
+  created_at: at,
+  finished_at: at,
   removed_at: null,
 });
 

@@ -23,7 +23,7 @@ export async function openLineage(server: TestServer, client: Client, databaseUr
   return {
     async make(name, input, needs = [], version = "1.0.0") {
       const { id } = await originalJob(client, input);
-      return recordMade(store, id, name, { needs, version });
+      return recordMade(store, id, name, { needs, version, at: new Date().toISOString() });
     },
     close: () => store.close(),
   };

@@ -31,7 +31,7 @@ const Forbidden = ({ username }: { username: string }) => (
   <Screen title="Administration">
     <Empty title="Only administrators of the server can see this">
       <p>
-        You are signed in as <b>{username}</b>. Ask an administrator of the server to make you one, too.
+        You are signed in as <b>{username}</b>. Ask an administrator to make you one.
       </p>
     </Empty>
   </Screen>

@@ -95,7 +95,7 @@ const columns: readonly Column<AuditEntry>[] = [
     title: "What",
     wide: true,
     cell: ({ target, detail }) => (
-      <span title={`${target} ${detail}`}>
+      <span className="wrapped">
         {target} <span className="soft">{detail}</span>
       </span>
     ),

@@ -59,19 +59,19 @@ const sizes = {
 } as const;
 
 type Quota = keyof typeof counts | keyof typeof sizes;
-const gigabyte = 1e9;
+const gibibyte = 1024 ** 3;
 const quotas = [...Object.keys(counts), ...Object.keys(sizes)] as Quota[];
 const isSize = (quota: Quota): quota is keyof typeof sizes => quota in sizes;
 
-/** A quota as it is typed: sizes in GB, empty for the server's default. */
+/** A quota as it is typed: sizes in GiB, empty for the server's default. */
 const typedOf = (team: Team, quota: Quota) => {
   const value = team[quota];
   if (value === null) return "";
-  return String(isSize(quota) ? value / gigabyte : value);
+  return String(isSize(quota) ? value / gibibyte : value);
 };
 
 /** A typed quota as the API takes it: 0 means the server's default. */
-const sentOf = (quota: Quota, typed: string) => Math.round(Number(typed) * (isSize(quota) ? gigabyte : 1));
+const sentOf = (quota: Quota, typed: string) => Math.round(Number(typed) * (isSize(quota) ? gibibyte : 1));
 
 export function QuotaForm({ team, onClose }: { team: Team; onClose: () => void }) {
   const save = useAction(routes.updateTeam);
@@ -94,7 +94,7 @@ export function QuotaForm({ team, onClose }: { team: Team; onClose: () => void }
             <TextField
               key={quota}
               name={quota}
-              label={isSize(quota) ? `${sizes[quota]} in GB` : counts[quota]}
+              label={isSize(quota) ? `${sizes[quota]} in GiB` : counts[quota]}
               type="number"
               min={0}
               step={isSize(quota) ? "any" : 1}

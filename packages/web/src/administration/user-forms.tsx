@@ -43,7 +43,7 @@ export function NewUser({ onClose }: { onClose: () => void }) {
           autoCapitalize="none"
           hint="Lower-case letters, digits, hyphens and underscores. It cannot be changed."
         />
-        <PersonFields fields={fields} onChange={setFields} />
+        <PersonFields fields={fields} onChange={setFields} withoutPassword="Empty: no password." />
       </Form>
     </Dialog>
   );
@@ -68,13 +68,20 @@ export function UserForm({ user, onClose }: { user: User; onClose: () => void })
         error={save.error}
         onCancel={onClose}
       >
-        <PersonFields fields={fields} onChange={setFields} />
+        <PersonFields fields={fields} onChange={setFields} withoutPassword="Empty: the present one stays." />
       </Form>
     </Dialog>
   );
 }
 
-function PersonFields({ fields, onChange }: { fields: Fields; onChange: (fields: Fields) => void }) {
+interface PersonFieldsProps {
+  readonly fields: Fields;
+  readonly onChange: (fields: Fields) => void;
+  /** What an empty password means. */
+  readonly withoutPassword: string;
+}
+
+function PersonFields({ fields, onChange, withoutPassword }: PersonFieldsProps) {
   const set = (changed: Partial<Fields>) => onChange({ ...fields, ...changed });
   return (
     <>
@@ -110,8 +117,8 @@ function PersonFields({ fields, onChange }: { fields: Fields; onChange: (fields:
         onText={(password) => set({ password })}
         hint={
           <>
-            Empty: no password, or the present one stays. On the machine of the server,{" "}
-            <code>millrace admin link --user NAME</code> prints a link that signs in once.
+            {withoutPassword} On the machine of the server,{" "}
+            <code className="nowrap">millrace admin link --user NAME</code> prints a link that signs in once.
           </>
         }
       />

@@ -43,6 +43,8 @@ function Name({ dataset }: { dataset: ListedDataset }) {
   return (
     <Link href={datasetPath(team, fullNameOf(dataset))} title={dataset.description ?? fullNameOf(dataset)}>
       {dataset.name}
+      {/* A phone has no place for the column of the project. */}
+      <span className="dataset-place small soft mono">{placeOf(dataset)}</span>
     </Link>
   );
 }

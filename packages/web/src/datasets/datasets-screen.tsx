@@ -54,7 +54,7 @@ function Filters() {
         value={search}
         onSearch={(text) => setSearch(text, { replace: true })}
       />
-      <Check label="Also removed" checked={removed !== ""} onCheck={(is) => setRemoved(is ? "yes" : "")} />
+      <Check label="Show removed ones, too" checked={removed !== ""} onCheck={(is) => setRemoved(is ? "yes" : "")} />
       {place !== "" && (
         <Button icon="cross" onClick={() => setPlace("")} aria-label={`Show all projects, not only ${place}`}>
           Only in <span className="mono">{place}</span>
@@ -71,7 +71,9 @@ function Found({ datasets, isFiltered }: { datasets: readonly ListedDataset[]; i
   return (
     <Empty title="No dataset matches">
       <p>
-        <Button onClick={() => change({ q: "", place: "" })}>Clear the filters</Button>
+        <Button icon="cross" onClick={() => change({ q: "", place: "" })}>
+          Clear the filters
+        </Button>
       </p>
     </Empty>
   );

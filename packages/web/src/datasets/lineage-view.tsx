@@ -30,7 +30,7 @@ export function LineageView({ version }: Shown) {
   const found = useApi(routes.getLineage, { query: { uuid: version.uuid, direction, depth: 20 } });
   return (
     <>
-      <div className="compare">
+      <div className="beside">
         <Choice label="Show" value={direction} onText={setDirection}>
           {lineageDirections.toReversed().map((one) => (
             <option key={one} value={one}>

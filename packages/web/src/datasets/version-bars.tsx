@@ -4,6 +4,7 @@ import { useTeam } from "../api/team.tsx";
 import { bytesText, countText } from "../look/amount.ts";
 import { datasetPath, fullNameOf } from "../paths/dataset-paths.ts";
 import { Bars } from "../plots/bars.tsx";
+import { roundUpBytes } from "../plots/scale.ts";
 import type { Shown } from "./shown.ts";
 
 const most = 30;
@@ -36,7 +37,13 @@ export function VersionBars({ dataset }: Pick<Shown, "dataset">) {
       {sizes.length > 1 && (
         <section className="card stack tight">
           <h2>Files</h2>
-          <Bars label="Size of files per version" items={sizes} format={bytesText} titles={["Version", "Size"]} />
+          <Bars
+            label="Size of files per version"
+            items={sizes}
+            format={bytesText}
+            round={roundUpBytes}
+            titles={["Version", "Size"]}
+          />
         </section>
       )}
     </div>

@@ -16,7 +16,7 @@ export const RunPanel = ({ jobId }: { jobId: string }) => (
     {jobId === "" ? (
       <Empty title="Nothing ran yet">
         <p>
-          Press <kbd>Ctrl</kbd> or <kbd>⌘</kbd> + <kbd>Enter</kbd> to run the script. Its log appears here.
+          Press Run, or <kbd>Ctrl</kbd> or <kbd>⌘</kbd> + <kbd>Enter</kbd>. The log of the script appears here.
         </p>
       </Empty>
     ) : (
@@ -36,7 +36,7 @@ function Run({ jobId }: { jobId: string }) {
         <div className="row wrap">
           <h2 className="cut">{job?.name ?? "Job"}</h2>
           <Status status={job?.status ?? "CREATED"} />
-          {job && <Took from={job.started_at} to={job.finished_at} />}
+          {job && job.started_at !== null && <Took from={job.started_at} to={job.finished_at} />}
         </div>
         {job?.status === "TASK" ? (
           <ButtonLink icon="right" href={taskPath(team, jobId)}>

@@ -34,11 +34,13 @@ export interface DraftState {
   readonly error: unknown;
 }
 
-/** The draft of the URL: a new one, or one that repeats the job `from`. */
+/** The draft of the URL: a new one, with `start=cron` for a task, or one that repeats the job `from`. */
 export function useDraft(): DraftState {
   const team = useTeam();
   const [from] = useUrlState("from");
-  const [draft, setDraft] = useState(() => kept(team, from) ?? (from === "" ? emptyDraft : undefined));
+  const [start] = useUrlState("start");
+  const fresh: Draft = start === "cron" ? { ...emptyDraft, start } : emptyDraft;
+  const [draft, setDraft] = useState(() => kept(team, from) ?? (from === "" ? fresh : undefined));
   const wanted = draft === undefined;
   const source = useApi(routes.listJobs, { query: { job_id: from } }, { enabled: wanted && from !== "" });
   const found = wanted ? source.data : undefined;
@@ -53,7 +55,7 @@ export function useDraft(): DraftState {
     });
   const discard = () => {
     keep(team, from, undefined);
-    setDraft(from === "" ? emptyDraft : undefined);
+    setDraft(from === "" ? fresh : undefined);
   };
   const missing = found?.length === 0 ? new Error(`There is no job ${from} in this team.`) : undefined;
   return { draft, change, discard, error: wanted ? (source.error ?? missing) : undefined };

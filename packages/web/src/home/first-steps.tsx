@@ -28,14 +28,16 @@ export function FirstSteps() {
         </div>
         <section className="card stack tight">
           <h2>With the Python client</h2>
-          <p className="soft">Install it, point it at this server, and run a script as a job.</p>
+          <p className="soft">Install it, point it at this server, and run a script of yours, such as hello.py.</p>
           <Command text="pip install 'datachain[remote]'" />
           <Command text={`datachain auth login -H ${server}${prefix === "" ? "" : "/"}`} />
           <Command text="datachain job run hello.py" />
         </section>
         <section className="card stack tight">
           <h2>With the command line</h2>
-          <p className="soft">In the folder of Millrace, it needs no Python:</p>
+          <p className="soft">
+            The command millrace comes with the server and needs no Python. Sign in, then run a script of yours.
+          </p>
           <Command text={`millrace auth login --url ${server} --team ${team}`} />
           <Command text="millrace job run hello.sh" />
         </section>

@@ -1,7 +1,6 @@
 /** What can be done with a job: cancel, rerun, resume, edit. */
-import { allows, type Job, rerunInput, routes } from "@millrace/contract";
+import { allows, type Job, routes } from "@millrace/contract";
 import { useState } from "react";
-import { useLocation } from "wouter";
 import { useAction } from "../api/calls.ts";
 import { useRefusal } from "../api/session.tsx";
 import { teamPath } from "../api/team.tsx";
@@ -10,8 +9,8 @@ import { CopyAs } from "../look/copy-as.tsx";
 import { AskFirst } from "../look/dialog.tsx";
 import { Problem } from "../look/states.tsx";
 import { wordOf } from "../look/status.tsx";
-import { jobPath } from "../paths/job-paths.ts";
 import { copyJob } from "./copy-job.ts";
+import { useRerun } from "./use-rerun.ts";
 
 export function JobButtons({ job }: { job: Job }) {
   const refusal = useRefusal("editor");
@@ -51,22 +50,6 @@ export function JobButtons({ job }: { job: Job }) {
       <Problem error={rerun.error} />
     </>
   );
-}
-
-function useRerun(job: Job) {
-  const [, go] = useLocation();
-  const create = useAction(routes.createJob);
-  const [failure, setFailure] = useState<unknown>();
-  const run = (reset: boolean) => {
-    setFailure(undefined);
-    try {
-      const body = { ...rerunInput(job), reset };
-      create.mutate({ body }, { onSuccess: (made) => go(jobPath(made.team, made.id)) });
-    } catch (error) {
-      setFailure(error);
-    }
-  };
-  return { run, busy: create.isPending, error: failure ?? create.error };
 }
 
 function CancelButton({ job, refusal }: { job: Job; refusal: string | undefined }) {

@@ -4,6 +4,7 @@ import { useApi } from "../api/calls.ts";
 import { bytes } from "../look/bytes.ts";
 import { Read } from "../look/states.tsx";
 import { Lines } from "../plots/lines.tsx";
+import { roundUpBytes } from "../plots/scale.ts";
 import { cpuShares } from "./cpu-shares.ts";
 
 export function JobUsagePlots({ job }: { job: Job }) {
@@ -33,7 +34,12 @@ function Plots({ usage, job }: { usage: JobUsage; job: Job }) {
       </section>
       <section className="stack tight">
         <h3>Memory</h3>
-        <Lines label="Memory in use" series={[{ name: "Memory", points: memory }]} format={bytes} />
+        <Lines
+          label="Memory in use"
+          series={[{ name: "Memory", points: memory }]}
+          format={bytes}
+          round={roundUpBytes}
+        />
       </section>
     </div>
   );

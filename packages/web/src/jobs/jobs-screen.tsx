@@ -141,7 +141,7 @@ function NoMatch() {
 
 const NoJobs = () => (
   <Empty title="No jobs yet">
-    <p>Run a script from a terminal:</p>
+    <p>Write one with “New job”, or run a script of yours, such as hello.sh, from a terminal:</p>
     <Command text="millrace job run hello.sh" />
   </Empty>
 );

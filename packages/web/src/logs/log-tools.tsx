@@ -89,7 +89,7 @@ function SearchForm({ search, onHit }: { search: SearchState; onHit: (line: numb
       <input
         type="search"
         aria-label="Search in the log"
-        placeholder="Search in the log"
+        placeholder="Search the log"
         value={typed}
         maxLength={500}
         onInput={(event) => {

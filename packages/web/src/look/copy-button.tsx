@@ -37,7 +37,18 @@ export async function writeText(text: string): Promise<void> {
 /** A command to copy, as a block. */
 export const Command = ({ text }: { text: string }) => (
   <div className="code row apart">
-    <code>{text}</code>
+    <code>
+      {/* A line breaks between words, not after the hyphens of an option. */}
+      {text.split(/(\s+)/).map((part, index) =>
+        index % 2 === 1 ? (
+          part
+        ) : (
+          <span key={index} className="word">
+            {part}
+          </span>
+        ),
+      )}
+    </code>
     <CopyButton text={text} label="Copy the command" />
   </div>
 );

@@ -1,7 +1,8 @@
 /** Questions and forms over the page, on the browser's own dialog: it traps the focus and closes with Escape. */
-import { type ReactNode, useEffect, useId, useRef } from "react";
+import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { Button } from "./button.tsx";
 import "./dialog.css";
+import { portal } from "./portal.ts";
 import { Problem } from "./states.tsx";
 
 interface DialogProps {
@@ -10,9 +11,14 @@ interface DialogProps {
   readonly children: ReactNode;
 }
 
+/**
+ * It stands at the end of the page, wherever it was opened: within a row of a table it would look like a part of the row,
+ * and vanish with a column that a phone has no place for.
+ */
 export function Dialog({ title, onClose, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const heading = useId();
+  const [page] = useState(() => document.getElementById("main") ?? document.body);
   useEffect(() => {
     const dialog = element.current;
     const before = document.activeElement;
@@ -22,7 +28,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
       if (before instanceof HTMLElement) before.focus();
     };
   }, []);
-  return (
+  return portal(
     <dialog
       ref={element}
       className="dialog"
@@ -37,7 +43,8 @@ export function Dialog({ title, onClose, children }: DialogProps) {
         <Button kind="bare" icon="cross" aria-label="Close" onClick={onClose} />
       </div>
       {children}
-    </dialog>
+    </dialog>,
+    page,
   );
 }
 

@@ -23,6 +23,8 @@ interface BarsProps {
   /** What the labels of the bars are, and what their values are: the head of the table of numbers. */
   readonly titles?: readonly [string, string];
   readonly height?: number;
+  /** Finds the value at which the axis ends. */
+  readonly round?: (value: number) => number;
   /** Shown in the place of the words about a bar while none is pointed at, such as a title. */
   readonly hint?: string;
 }
@@ -30,9 +32,10 @@ interface BarsProps {
 /** Fewer bars than this are drawn as wide as if there were so many. */
 const fewest = 20;
 
-export function Bars({ label, items, format, titles = ["Run", label], height = 72, hint = " " }: BarsProps) {
+export function Bars({ label, items, format, titles = ["Run", label], height = 72, ...rest }: BarsProps) {
+  const { round = roundUp, hint = " " } = rest;
   const [shown, setShown] = useState<string>();
-  const top = roundUp(Math.max(0, ...items.map(({ value }) => value)));
+  const top = round(Math.max(0, ...items.map(({ value }) => value)));
   const width = 100 / Math.max(fewest, items.length);
   const reached = items.some(({ key }) => key === shown) ? shown : items.at(-1)?.key;
   return (

@@ -22,22 +22,32 @@ interface LinesProps {
   /** Formats a moment; by default as a time of the day. */
   readonly formatTime?: (at: number) => string;
   readonly height?: number;
+  /** Finds the value at which the axis ends. */
+  readonly round?: (value: number) => number;
 }
 
 const timeOfDay = new Intl.DateTimeFormat(undefined, { timeStyle: "medium", hourCycle: "h23" });
+const timeOfYear = new Intl.DateTimeFormat(undefined, {
+  ...{ month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
+});
+const day = 86_400_000;
 const mostPoints = 400;
 const mostRows = 200;
 
-export function Lines({ label, series, format, formatTime = (at) => timeOfDay.format(at), height = 96 }: LinesProps) {
+export function Lines({ label, series, format, formatTime = (at) => timeOfDay.format(at), ...rest }: LinesProps) {
+  const { height = 96, round = roundUp } = rest;
   const drawn = series.map(({ name, points }) => ({ name, points: thin(points, mostPoints) }));
-  const frame = frameOf(drawn);
+  const frame = frameOf(drawn, round);
   const [mark, setMark] = useState<number>();
   const moments = drawn.reduce<readonly Point[]>(
     (longest, { points }) => (points.length > longest.length ? points : longest),
     [],
   );
   const at = moments[mark ?? moments.length - 1]?.at;
-  const words = at === undefined ? "No values yet" : `${formatTime(at)}: ${wordsAt(drawn, at, format)}`;
+  const words =
+    at === undefined
+      ? "No values yet"
+      : `${mark === undefined ? "Last" : formatTime(at)}: ${wordsAt(drawn, at, format)}`;
   return (
     <figure className="plot" aria-label={label}>
       <div className="plot-body">
@@ -66,16 +76,17 @@ export function Lines({ label, series, format, formatTime = (at) => timeOfDay.fo
         >
           <Curves series={drawn} frame={frame} mark={mark === undefined ? undefined : at} />
         </div>
+        <TimeAxis frame={frame} />
       </div>
-      <div className="row apart small soft plot-readout">
-        <span>{words}</span>
+      <div className="plot-foot">
+        <p className="plot-readout small soft">{words}</p>
         {drawn.length > 1 && <Legend names={drawn.map(({ name }) => name)} />}
+        <Numbers
+          label={label}
+          titles={["Time", ...drawn.map(({ name }) => name)]}
+          rows={rowsOf(drawn, format, formatTime)}
+        />
       </div>
-      <Numbers
-        label={label}
-        titles={["Time", ...drawn.map(({ name }) => name)]}
-        rows={rowsOf(drawn, format, formatTime)}
-      />
     </figure>
   );
 }
@@ -86,12 +97,12 @@ interface Frame {
   readonly top: number;
 }
 
-function frameOf(series: readonly Series[]): Frame {
+function frameOf(series: readonly Series[], round: (value: number) => number): Frame {
   const points = series.flatMap((one) => one.points);
   return {
     from: points.reduce((least, { at }) => Math.min(least, at), Number.POSITIVE_INFINITY),
     to: points.reduce((most, { at }) => Math.max(most, at), Number.NEGATIVE_INFINITY),
-    top: roundUp(points.reduce((most, { value }) => Math.max(most, value), 0)),
+    top: round(points.reduce((most, { value }) => Math.max(most, value), 0)),
   };
 }
 
@@ -113,8 +124,20 @@ const Curves = ({ series, frame, mark }: { series: readonly Series[]; frame: Fra
   </svg>
 );
 
+/** When the plot begins and ends. */
+function TimeAxis({ frame: { from, to } }: { frame: Frame }) {
+  if (!(to > from)) return null;
+  const format = to - from < day ? timeOfDay : timeOfYear;
+  return (
+    <div className="plot-times row apart small soft" aria-hidden="true">
+      <span>{format.format(from)}</span>
+      <span>{format.format(to)}</span>
+    </div>
+  );
+}
+
 const Legend = ({ names }: { names: readonly string[] }) => (
-  <span className="row">
+  <span className="row small soft">
     {names.map((name, index) => (
       <span key={name} className="row">
         <svg width="14" height="4" viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">

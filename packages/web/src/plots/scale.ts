@@ -8,6 +8,12 @@ export function roundUp(value: number): number {
   return step * power;
 }
 
+/** The same in the units of sizes: so many bytes, KiB or MiB. */
+export function roundUpBytes(value: number): number {
+  const unit = 1024 ** Math.max(0, Math.floor(Math.log2(Math.max(1, value)) / 10));
+  return roundUp(value / unit) * unit;
+}
+
 /**
  * Returns at most `most` points of a series. Of each run of neighbours, the lowest and the highest point stay, so that
  * no peak is lost.

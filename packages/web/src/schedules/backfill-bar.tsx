@@ -15,13 +15,13 @@ export function BackfillBar({ backfill }: { backfill: BackfillItem }) {
     running > 0 && `${running} running`,
   ];
   return (
-    <span className="row">
+    <span className="backfill-progress row">
       <span className="backfill-bar" aria-hidden="true">
         {parts.map(([tone, count]) => (
           <span key={tone} className={tone} style={{ width: `${(100 * count) / total}%` }} />
         ))}
       </span>
-      <span className="small">{text.filter(Boolean).join(", ")}</span>
+      <span>{text.filter(Boolean).join(", ")}</span>
     </span>
   );
 }

@@ -39,7 +39,7 @@ export default function BackfillScreen() {
 
 const BackfillPage = ({ backfill }: { backfill: Backfill }) => (
   <Screen
-    title={`Backfill of ${backfill.pipeline_name}`}
+    title={`Backfill ${backfill.id} of ${backfill.pipeline_name}`}
     tab={`${wordOf(backfill.status)}: backfill of ${backfill.pipeline_name}`}
     beside={<Status status={backfill.status} />}
     actions={
@@ -78,7 +78,7 @@ const BackfillPage = ({ backfill }: { backfill: Backfill }) => (
   </Screen>
 );
 
-function Moments({ backfill: { moments, timezone } }: { backfill: Backfill }) {
+function Moments({ backfill: { moments, timezone, status: whole } }: { backfill: Backfill }) {
   const [status, setStatus] = useUrlState("status");
   const found = [...new Set(moments.map((moment) => moment.status))];
   const shown = moments.filter((moment) => status === "" || moment.status === status);
@@ -86,12 +86,12 @@ function Moments({ backfill: { moments, timezone } }: { backfill: Backfill }) {
     <section className="stack tight">
       <div className="row wrap apart">
         <h2>Runs</h2>
-        <div>
+        <div className="beside">
           <Choice label="Show" value={status} onText={setStatus}>
             <option value="">All ({moments.length})</option>
             {found.map((one) => (
               <option key={one} value={one}>
-                {wordOf(one)} ({moments.filter((moment) => moment.status === one).length})
+                {wordIn(whole, one)} ({moments.filter((moment) => moment.status === one).length})
               </option>
             ))}
           </Choice>
@@ -99,19 +99,23 @@ function Moments({ backfill: { moments, timezone } }: { backfill: Backfill }) {
       </div>
       <ol className="moments" aria-label="Runs">
         {shown.map((moment) => (
-          <Moment key={moment.moment} moment={moment} timezone={timezone} />
+          <Moment key={moment.moment} moment={moment} timezone={timezone} word={wordIn(whole, moment.status)} />
         ))}
       </ol>
     </section>
   );
 }
 
-function Moment({ moment, timezone }: { moment: BackfillMoment; timezone: string }) {
+/** The word for the state of a run: in a backfill that has ended, nothing waits any more. */
+const wordIn = (backfill: Backfill["status"], run: BackfillMoment["status"]) =>
+  run === "WAITING" && backfill !== "RUNNING" ? "Not started" : wordOf(run);
+
+function Moment({ moment, timezone, word }: { moment: BackfillMoment; timezone: string; word: string }) {
   const team = useTeam();
   return (
     <li className={toneOf(moment.status) === "bad" ? "failed" : undefined} title={moment.error_message ?? undefined}>
       <time dateTime={moment.moment}>{inZone(moment.moment, timezone)}</time>
-      <Status status={moment.status} />
+      <Status status={moment.status} word={word} />
       {moment.pipeline_name !== null && (
         <Link className="small" href={pipelinePath(team, moment.pipeline_name)}>
           {moment.pipeline_name}

@@ -32,15 +32,23 @@ export function FiringCalendar({ schedule }: { schedule: PipelineSchedule }) {
     <section className="card stack tight">
       <h2>Outcomes by day</h2>
       <div className="calendar-frame">
-        <ul className="calendar" aria-label={`Outcomes by day in ${timezone}`}>
-          {weeks.flat().map((day) => (
-            <DaySquare key={day.date} day={day} />
+        <div className="calendar-days" aria-hidden="true">
+          {["Mon", "", "Wed", "", "Fri", "", "Sun"].map((name, day) => (
+            <span key={day}>{name}</span>
           ))}
-        </ul>
+        </div>
+        <div className="calendar-weeks">
+          <Dates weeks={weeks} />
+          <ul className="calendar" aria-label={`Outcomes by day in ${timezone}`}>
+            {weeks.flat().map((day) => (
+              <DaySquare key={day.date} day={day} />
+            ))}
+          </ul>
+        </div>
       </div>
-      <p className="row wrap small soft">
+      <p className="calendar-legend small soft">
         {(["good", "bad", "warn", "off", "run"] as const).map((tone) => (
-          <span key={tone} className="row">
+          <span key={tone}>
             <StatusShape tone={tone} still />
             {legend[tone]}
           </span>
@@ -49,6 +57,26 @@ export function FiringCalendar({ schedule }: { schedule: PipelineSchedule }) {
     </section>
   );
 }
+
+const month = new Intl.DateTimeFormat(undefined, { month: "short", timeZone: "UTC" });
+
+/** Above each week the date of its Monday; above the first week of a month also the month. */
+const Dates = ({ weeks }: { weeks: readonly (readonly Day[])[] }) => (
+  <div className="calendar-dates" aria-hidden="true">
+    {weeks.map(([monday], week) => {
+      const date = monday?.date ?? "";
+      const isNew = date.slice(0, 7) !== weeks[week - 1]?.[0]?.date.slice(0, 7);
+      // The month of the first week would run into that of the second.
+      const hasPlace = week > 0 || date.slice(0, 7) === weeks[1]?.[0]?.date.slice(0, 7);
+      return (
+        <span key={date}>
+          <span>{isNew && hasPlace && month.format(Date.parse(date))}</span>
+          <span>{Number(date.slice(8))}</span>
+        </span>
+      );
+    })}
+  </div>
+);
 
 const legend = { good: "Complete", bad: "Failed", warn: "Paused", off: "Skipped, missed or canceled", run: "Running" };
 

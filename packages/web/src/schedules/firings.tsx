@@ -35,7 +35,9 @@ const columnsOf = (team: string, timezone: string): readonly Column<ScheduleFiri
   { title: "Outcome", cell: (firing) => <Status status={endOf(firing)} /> },
   {
     title: `Due (${timezone})`,
-    cell: ({ tick, ticks }) => inZone(tick, timezone) + (ticks > 1 ? ` (${ticks} times)` : ""),
+    cell: ({ tick, ticks }) => (
+      <span className="due-cell">{inZone(tick, timezone) + (ticks > 1 ? ` (${ticks} times)` : "")}</span>
+    ),
   },
   {
     title: "Run or reason",

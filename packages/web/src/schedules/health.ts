@@ -15,6 +15,10 @@ export function healthOf({ health, fired, next_run, trigger_dataset }: Facts): H
   return next_run === null && trigger_dataset === null ? { status: "COMPLETE", word: "Done" } : { status: "ok" };
 }
 
+/** Whether nothing is ahead of a schedule: there is nothing to pause. */
+export const isOver = ({ is_paused, next_run, trigger_dataset, waiting_since }: PipelineScheduleItem) =>
+  !is_paused && next_run === null && trigger_dataset === null && waiting_since === null;
+
 type TaskFacts = Pick<TaskItem, "is_paused" | "last_error" | "fired" | "next_run">;
 
 /** A task is paused, could not create its newest job, or is well. */

@@ -5,6 +5,7 @@ import { useAction } from "../api/calls.ts";
 import { useRefusal } from "../api/session.tsx";
 import { Button } from "../look/button.tsx";
 import { AskFirst } from "../look/dialog.tsx";
+import { isOver } from "./health.ts";
 
 interface PauseProps {
   readonly schedule: PipelineScheduleItem;
@@ -16,6 +17,7 @@ export function PauseSchedule({ schedule, isSmall = false }: PauseProps) {
   const [asks, setAsks] = useState(false);
   const refusal = useRefusal("editor");
   const word = schedule.is_paused ? "Resume" : "Pause";
+  if (isOver(schedule)) return null;
   return (
     <>
       <Button

@@ -63,7 +63,7 @@ const TriggerFields = ({ fields, onChange, error }: PartProps & { error: unknown
       hint="Optional. The full name of a dataset; a new version of it starts a run."
     />
     <TextField
-      label="Wait until it is quiet for (seconds)"
+      label="Seconds to wait after a change"
       type="number"
       min={0}
       max={604_800}

@@ -41,10 +41,14 @@ const columnsOf = (team: string): readonly Column<PipelineScheduleItem>[] => [
   {
     title: "Name",
     wide: true,
-    cell: (schedule) => <Link href={schedulePath(team, schedule.id)}>{schedule.schedule_name}</Link>,
+    cell: (schedule) => (
+      <Link href={schedulePath(team, schedule.id)} title={schedule.schedule_name}>
+        {schedule.schedule_name}
+      </Link>
+    ),
   },
   { title: "Last run", optional: true, cell: (schedule) => <LastRun team={team} schedule={schedule} /> },
-  { title: "When", optional: true, cell: (schedule) => <When times={schedule} /> },
+  { title: "When", optional: true, cell: (schedule) => <When times={schedule} className="wrapped when-cell" /> },
   { title: "Next run", cell: ({ next_run }) => <Time at={next_run} /> },
   { title: "Runs", number: true, optional: true, cell: runsInWords },
   { title: "Owner", optional: true, cell: ({ owner }) => owner.username },

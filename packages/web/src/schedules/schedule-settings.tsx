@@ -39,7 +39,9 @@ export function ScheduleSettings({ schedule }: { schedule: PipelineSchedule }) {
         Save
       </Button>
       {isChanged && <Button onClick={() => setFields(before)}>Undo the changes</Button>}
-      <span role="status">{update.isSuccess && !isChanged ? "Saved" : ""}</span>
+      <span role="status" className="good">
+        {update.isSuccess && !isChanged ? "Saved" : ""}
+      </span>
     </ScheduleForm>
   );
 }

@@ -1,7 +1,7 @@
 /** Everything that starts by itself: schedules of pipelines, tasks, what comes next, and backfills. */
 import type { ReactNode } from "react";
 import { useRefusal } from "../api/session.tsx";
-import { useTeam } from "../api/team.tsx";
+import { teamPath, useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
 import { ButtonLink } from "../look/button.tsx";
 import { CopyAs } from "../look/copy-as.tsx";
@@ -20,13 +20,18 @@ const tabs: readonly (readonly [string, string, () => ReactNode])[] = [
   ["backfills", "Backfills", BackfillList],
 ];
 
+/** What the button of a tab creates, and where. A task is a job with a time. */
+const newOf = (team: string, tab: string): readonly [string, string] => {
+  if (tab === "backfills") return [newBackfillPath(team), "New backfill"];
+  return tab === "tasks" ? [teamPath(team, "/editor?start=cron"), "New task"] : [newSchedulePath(team), "New schedule"];
+};
+
 export default function SchedulesScreen() {
   const team = useTeam();
   const [tab] = useUrlState("tab");
   const refusal = useRefusal("editor");
   const [, , List] = tabs.find(([name]) => name === tab) ?? ["", "", ScheduleList];
-  const [href, title] =
-    tab === "backfills" ? [newBackfillPath(team), "New backfill"] : [newSchedulePath(team), "New schedule"];
+  const [href, title] = newOf(team, tab);
   return (
     <Screen
       title="Schedules"

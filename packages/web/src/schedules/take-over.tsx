@@ -7,7 +7,7 @@ import { useTeam } from "../api/team.tsx";
 import { Button } from "../look/button.tsx";
 import { Dialog } from "../look/dialog.tsx";
 import { Check, TextField } from "../look/field.tsx";
-import { Problem } from "../look/states.tsx";
+import { Form } from "../look/form.tsx";
 
 /** The new owner, and whether to hand over even if they lack credentials. */
 interface Handover {
@@ -70,28 +70,32 @@ function OwnerDialog({ name, owner, busy, error, onGive, onClose }: OwnerProps &
   const [next, setNext] = useState(owner === username ? `${team}-service` : username);
   const [force, setForce] = useState(false);
   return (
-    <Dialog title={`Change the owner of ${name}`} onClose={onClose}>
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          onGive({ owner: next.trim(), force }, onClose);
-        }}
+    <Dialog title={`Change the owner of “${name}”`} onClose={onClose}>
+      <Form
+        action="Change the owner"
+        onSubmit={() => onGive({ owner: next.trim(), force }, onClose)}
+        busy={busy}
+        error={error}
+        onCancel={onClose}
       >
         <p>
           Runs have the rights and credentials of the owner, who is {owner} now. You can take it over yourself, or let
           it run as the team's service account, which never leaves.
         </p>
-        <TextField label="New owner" required value={next} onText={setNext} hint={`You are ${username}.`} />
-        <Check label="Also if the new owner lacks credentials that the runs name" checked={force} onCheck={setForce} />
-        <Problem error={error} />
-        <div className="foot row">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="main" type="submit" busy={busy}>
-            Change the owner
-          </Button>
-        </div>
-      </form>
+        <TextField
+          label="New owner"
+          name="owner"
+          required
+          value={next}
+          onText={setNext}
+          hint={`You are ${username}.`}
+        />
+        <Check
+          label="Change it even if runs use credentials that the new owner does not have. Such runs will fail."
+          checked={force}
+          onCheck={setForce}
+        />
+      </Form>
     </Dialog>
   );
 }

@@ -35,8 +35,16 @@ export function TaskList() {
 
 const columnsOf = (team: string): readonly Column<TaskItem>[] => [
   { title: "Health", cell: (task) => <TaskHealth task={task} /> },
-  { title: "Name", wide: true, cell: (task) => <Link href={taskPath(team, task.id)}>{task.name ?? task.id}</Link> },
-  { title: "When", optional: true, cell: (task) => <When times={task} /> },
+  {
+    title: "Name",
+    wide: true,
+    cell: (task) => (
+      <Link href={taskPath(team, task.id)} title={task.name ?? undefined}>
+        {task.name ?? task.id}
+      </Link>
+    ),
+  },
+  { title: "When", optional: true, cell: (task) => <When times={task} className="wrapped when-cell" /> },
   { title: "Next run", cell: ({ next_run }) => <Time at={next_run} /> },
   { title: "Jobs", number: true, optional: true, cell: ({ fired }) => fired },
   { title: "Skipped", number: true, optional: true, cell: ({ skipped }) => skipped },

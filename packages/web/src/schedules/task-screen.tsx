@@ -19,6 +19,7 @@ import { schedulesPath } from "../paths/schedule-paths.ts";
 import { copyTask } from "./copy-schedule.ts";
 import { NextRuns } from "./next-runs.tsx";
 import { PauseTask } from "./pause-task.tsx";
+import { RunTask } from "./run-task.tsx";
 import "./schedules.css";
 import { TakeOverTask } from "./take-over.tsx";
 import { TaskHealth } from "./task-list.tsx";
@@ -47,6 +48,7 @@ function TaskPage({ task }: { task: Task }) {
       beside={<TaskHealth task={task} />}
       actions={
         <>
+          <RunTask task={task} isMain={!edits} />
           <PauseTask task={task} />
           <Button icon="edit" refusal={refusal} onClick={() => setEdits(true)}>
             Edit
@@ -66,7 +68,7 @@ function TaskPage({ task }: { task: Task }) {
       {edits && <TaskSettings task={task} onClose={() => setEdits(false)} />}
       <div className="two-columns">
         <section className="card stack tight">
-          <h2>Next runs</h2>
+          <h2>{edits ? "Next runs as saved" : "Next runs"}</h2>
           <NextRuns runs={task.next_runs} timezone={task.timezone} />
         </section>
         <section className="card stack tight">
@@ -95,9 +97,9 @@ function Facts({ task }: { task: Task }) {
       </dd>
       <dt>Owner</dt>
       <dd>{task.owner}</dd>
-      <dt>Query</dt>
+      <dt>Repeats</dt>
       <dd>
-        <Link href={jobPath(team, task.id)}>The job that it repeats</Link>
+        <Link href={jobPath(team, task.id)}>The job with its script and settings</Link>
       </dd>
     </dl>
   );

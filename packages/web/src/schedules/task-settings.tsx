@@ -49,7 +49,7 @@ export function TaskSettings({ task, onClose }: { task: Task; onClose: () => voi
         <Button kind="main" type="submit" busy={update.isPending}>
           Save
         </Button>
-        <Button onClick={onClose}>Cancel</Button>
+        <Button onClick={onClose}>Back</Button>
       </div>
     </form>
   );

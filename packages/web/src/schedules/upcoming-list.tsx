@@ -69,7 +69,9 @@ function Run({ run }: { run: Upcoming }) {
       </time>
       <Icon name={run.kind === "schedule" ? "pipelines" : "jobs"} />
       <Link href={href}>{run.name ?? run.id}</Link>
-      {isLate ? <Status status="overdue" /> : <span className="soft">{relativeTime(Date.parse(run.at), now)}</span>}
+      <span className="from-now soft">
+        {isLate ? <Status status="overdue" /> : relativeTime(Date.parse(run.at), now)}
+      </span>
       <span className="soft small">
         {run.kind === "schedule" ? "Schedule" : "Task"}. {whenText({ ...run, start_after: run.at })}
         {run.following !== null && `. Then ${inZone(run.following, ownZone)}`}

@@ -3,7 +3,7 @@ import { routes } from "@millrace/contract";
 import { useId } from "react";
 import { useApi } from "../api/calls.ts";
 import { useDelayed } from "../api/delayed.ts";
-import { Button } from "../look/button.tsx";
+import { Chips } from "../look/chips.tsx";
 import { TextField } from "../look/field.tsx";
 import { errorOf } from "../look/field-errors.ts";
 import { messageOf } from "../look/states.tsx";
@@ -27,11 +27,11 @@ interface WhenFieldsProps {
 }
 
 const usual = [
-  ["Every hour", "@hourly"],
-  ["Every day at 02:30", "30 2 * * *"],
-  ["Weekdays at 07:00", "0 7 * * 1-5"],
-  ["Mondays at 06:00", "0 6 * * 1"],
-  ["First of the month", "0 3 1 * *"],
+  { title: "Every hour", value: "@hourly" },
+  { title: "Every day at 02:30", value: "30 2 * * *" },
+  { title: "Weekdays at 07:00", value: "0 7 * * 1-5" },
+  { title: "Mondays at 06:00", value: "0 6 * * 1" },
+  { title: "First of the month", value: "0 3 1 * *" },
 ] as const;
 
 export function WhenFields({ values, onChange, error }: WhenFieldsProps) {
@@ -84,7 +84,7 @@ function Preview({ values, preview }: { values: WhenValues; preview: ReturnType<
   );
   return (
     <section className="card stack tight" aria-label="Preview" aria-live="polite">
-      <h2>Next runs</h2>
+      <h2>Next runs as typed</h2>
       {!hasTime && <p className="soft">Type a cron expression or a time to see the next runs.</p>}
       {hasTime && preview.data && (
         <div className={preview.isOld ? "old-preview" : undefined} aria-busy={preview.isOld || undefined}>
@@ -118,14 +118,7 @@ const CronField = ({ value, error, onText }: TextProps) => (
         "Five fields: minute, hour, day of the month, month, day of the week."
       }
     />
-    {/* biome-ignore lint/a11y/useSemanticElements: these are no fields of the form */}
-    <div className="presets row wrap" role="group" aria-label="Common times">
-      {usual.map(([title, cron]) => (
-        <Button key={cron} kind="bare" className="small" aria-pressed={value === cron} onClick={() => onText(cron)}>
-          {title}
-        </Button>
-      ))}
-    </div>
+    <Chips label="Common times" options={usual} value={value} onChoose={onText} />
   </div>
 );
 

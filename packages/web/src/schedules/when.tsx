@@ -22,6 +22,8 @@ export function whenText({ cron_expression, start_after, timezone, trigger_datas
 }
 
 /** The words; the expression itself is the title. */
-export const When = ({ times }: { times: Times }) => (
-  <span title={times.cron_expression ?? undefined}>{whenText(times)}</span>
+export const When = ({ times, className }: { times: Times; className?: string }) => (
+  <span className={className} title={times.cron_expression ?? undefined}>
+    {whenText(times)}
+  </span>
 );

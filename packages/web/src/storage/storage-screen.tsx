@@ -19,8 +19,9 @@ import { pythonStorage } from "./storage-uri.ts";
 
 export default function StorageScreen() {
   const refusal = useRefusal("editor");
+  const [uri] = useUrlState("uri");
   return (
-    <Screen title="Storage">
+    <Screen title="Storage" actions={uri !== "" && refusal === undefined ? <CopyFolder /> : undefined}>
       {refusal === undefined ? (
         <Browser />
       ) : (
@@ -40,7 +41,7 @@ function Browser() {
       {(sets) => (
         <>
           <Place key={uri} sets={sets} />
-          {uri === "" ? <Start sets={sets} /> : <Folder uri={uri} />}
+          {uri === "" ? <Start sets={sets} /> : <Folder />}
         </>
       )}
     </Read>
@@ -98,10 +99,23 @@ function Start({ sets }: { sets: readonly Credentials[] }) {
   );
 }
 
-function Folder({ uri }: { uri: string }) {
+/** The request that lists what the URL says. */
+function useListing() {
+  const [uri] = useUrlState("uri");
   const [name] = useUrlState("credentials");
+  const [cursor] = useUrlState("cursor");
+  return { uri, ...(name ? { credentials_name: name } : {}), ...(cursor ? { cursor } : {}) };
+}
+
+function CopyFolder() {
+  const body = useListing();
+  return <CopyAs actions={[copyable("List", routes.browseStorage, () => ({ body }))]} />;
+}
+
+function Folder() {
   const [cursor, setCursor] = useUrlState("cursor");
-  const body = { uri, ...(name ? { credentials_name: name } : {}), ...(cursor ? { cursor } : {}) };
+  const body = useListing();
+  const { uri } = body;
   const listing = useApi(routes.browseStorage, { body }, { staleTime: 60_000 });
   return (
     <>
@@ -110,14 +124,13 @@ function Folder({ uri }: { uri: string }) {
         {({ entries, next_cursor }) => (
           <div className="stack" aria-busy={listing.isPlaceholderData || undefined}>
             <Entries uri={uri} entries={entries} isFirst={cursor === ""} />
-            <div className="row">
-              {cursor !== "" && <Button onClick={() => setCursor("")}>First page</Button>}
-              {next_cursor !== null && <Button onClick={() => setCursor(next_cursor)}>Next page</Button>}
-            </div>
-            <div>
-              <CopyAs actions={[copyable("List", routes.browseStorage, () => ({ body }))]} />
-            </div>
-            <details>
+            {(cursor !== "" || next_cursor !== null) && (
+              <div className="row">
+                {cursor !== "" && <Button onClick={() => setCursor("")}>First page</Button>}
+                {next_cursor !== null && <Button onClick={() => setCursor(next_cursor)}>Next page</Button>}
+              </div>
+            )}
+            <details className="storage-code">
               <summary>Use it in code</summary>
               <Command text={pythonStorage(uri)} />
             </details>
@@ -133,6 +146,6 @@ const Entries = ({ uri, entries, isFirst }: { uri: string; entries: readonly Sto
     <EntryTable folder={uri} entries={entries} />
   ) : (
     <Empty title={isFirst ? "Nothing here" : "No more files"}>
-      {isFirst && <p>The folder is empty, or nothing has a name that begins with it.</p>}
+      {isFirst && <p>The folder is empty, or there is no folder or file of this name.</p>}
     </Empty>
   );

@@ -72,18 +72,26 @@ function problemOf(uri: string, problem: string, message: string, credentials: U
   if (problem === "not_found") return new ApiError("not_found", `There is nothing at ${uri}: ${said}`);
   if (problem === "config" || problem === "invalid" || problem === "unsupported")
     return new ApiError("wrong_state", `${uri} cannot be listed: ${said}`);
-  const advice = problem === "permission" ? ` ${adviceFor(uri, credentials)}` : "";
+  const missing = missingIn(uri, credentials);
+  // What the library says about this names settings that nobody sees here.
+  if (missing !== undefined && said.startsWith("cannot get credentials"))
+    return new ApiError("wrong_state", `${uri} cannot be listed: ${missing}`);
+  const advice = problem === "permission" ? ` ${missing ?? adviceFor(credentials)}` : "";
   return new ApiError("wrong_state", `${uri} cannot be listed: ${said.replace(/\.?$/, ".")}${advice}`);
 }
 
-/** Says which variables the credentials lack. */
-function adviceFor(uri: string, credentials: UsedCredentials | undefined): string {
-  if (!credentials) return "Choose credentials: without them only public buckets can be listed.";
-  const missing = (usual[schemeOf(uri)] ?? []).filter((name) => !(name in credentials.variables));
-  return missing.length > 0
-    ? `The credentials ${credentials.name} have no ${missing.join(" and no ")}.`
-    : `Check the values of the credentials ${credentials.name}, and what they may list.`;
+/** Says which variables the credentials lack; undefined if they have all that are usual. */
+function missingIn(uri: string, credentials: UsedCredentials | undefined): string | undefined {
+  const missing = credentials && (usual[schemeOf(uri)] ?? []).filter((name) => !(name in credentials.variables));
+  return missing?.length
+    ? `The credentials ${credentials?.name} have no ${missing.join(" and no ")}. Set them in the settings of the team.`
+    : undefined;
 }
+
+const adviceFor = (credentials: UsedCredentials | undefined) =>
+  credentials
+    ? `Check the values of the credentials ${credentials.name}, and what they may list.`
+    : "Choose credentials: without them only public buckets can be listed.";
 
 const masked = (message: string, secrets: readonly string[]) =>
   secrets.filter((secret) => secret.length > 3).reduce((text, secret) => text.replaceAll(secret, "***"), message);

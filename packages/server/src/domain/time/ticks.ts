@@ -37,20 +37,32 @@ function calendarOf(expression: string): Cron {
 /** Returns a cron expression with normalized spaces. Throws unless it has five fields or is a name such as @daily. */
 export function checkCron(expression: string): string {
   const text = expression.trim().replace(/\s+/g, " ");
-  const expected = `five cron fields or one of ${[...names.keys()].join(" ")}`;
-  if (fieldsOf(text).split(" ").length !== 5) throw invalid("cron_expression", expected, expression);
-  if (nextRunOf(text, expected) === null)
+  const fields = fieldsOf(text).split(" ");
+  if (fields.length !== 5)
+    throw invalid("cron_expression", `five cron fields or one of ${[...names.keys()].join(" ")}`, expression);
+  const wrong = fields.findIndex((field, place) => !isField(field, place));
+  if (wrong !== -1) throw invalid("cron_expression", `five cron fields with ${values[wrong]}`, fields[wrong] ?? "");
+  if (calendarOf(text).nextRun() === null)
     throw invalid("cron_expression", "an expression that matches at least one date", expression);
   return text;
 }
 
-function nextRunOf(expression: string, expected: string): Date | null {
+/** The values of the five fields. */
+const values = [
+  "a minute from 0 to 59",
+  "an hour from 0 to 23",
+  "a day of the month from 1 to 31",
+  "a month from 1 to 12",
+  "a day of the week from 0 to 7",
+] as const;
+
+/** Each field is parsed alone, because the errors of the library do not say clearly which one is wrong. */
+function isField(text: string, place: number): boolean {
   try {
-    return calendarOf(expression).nextRun();
-  } catch (error) {
-    // The library puts the name of its own part before the reason.
-    const why = (error as Error).message.replace(/^Cron\w+: /, "");
-    throw invalid("cron_expression", `${expected} (${why})`, expression);
+    calendarOf(values.map((_, index) => (index === place ? text : "*")).join(" "));
+    return true;
+  } catch {
+    return false;
   }
 }
 
