@@ -215,6 +215,12 @@ const steps: readonly Step[] = [
       teams: () => ({ default_cluster_id: null }),
     },
   },
+  {
+    version: 23,
+    title: "lookups by owner: only indexes",
+    before: async () => {},
+    added: {},
+  },
 ];
 
 async function dumpOf({ db }: Store): Promise<Dump> {

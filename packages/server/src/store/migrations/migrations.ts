@@ -8,6 +8,7 @@ import type { Tables } from "../schema/tables.ts";
 import { attemptHandles } from "./attempt-handles.ts";
 import { boundedReads } from "./bounded-reads.ts";
 import { countedVariables } from "./counted-variables.ts";
+import { lookups } from "./lookups.ts";
 import { managedClusters } from "./managed-clusters.ts";
 import { momentsAndTriggers } from "./moments-and-triggers.ts";
 import { scheduleHealth } from "./schedule-health.ts";
@@ -41,6 +42,7 @@ const migrations: readonly Migration[] = [
   waitsForFiles,
   boundedReads,
   managedClusters,
+  lookups,
 ];
 
 /** The schema version that this program writes. */

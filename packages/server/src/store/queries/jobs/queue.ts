@@ -208,13 +208,14 @@ export async function releaseRetry(db: Db, jobId: string, notBefore: string): Pr
   return (await query.where("not_before", "=", notBefore).executeTakeFirst()).numUpdatedRows === 1n;
 }
 
-/** Lists jobs that wait for a cluster that was removed, with the name of the cluster. */
+/** Lists jobs that wait for a cluster that was removed, with the name of the cluster, in any order. */
 export const queuedOnRemoved = (db: Db, limit: number) =>
   db
-    .selectFrom("queue")
-    .innerJoin("clusters", "clusters.id", "queue.cluster_id")
+    // In this order: the clusters are few, the queue may be long.
+    .selectFrom("clusters")
+    .crossJoin("queue")
+    .whereRef("queue.cluster_id", "=", "clusters.id")
     .select(["queue.job_id", "clusters.name"])
     .where("clusters.is_active", "=", 0)
-    .orderBy("queue.job_id")
     .limit(limit)
     .execute();

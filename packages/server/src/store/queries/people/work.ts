@@ -19,10 +19,12 @@ const shown = ["jobs.id", "jobs.team_id", "jobs.name", "jobs.status"] as const;
 export function runningJobsOf(db: Db, { userId, teamId }: Whose, limit: number) {
   const query = db
     .selectFrom("attempts")
-    .innerJoin("jobs", "jobs.id", "attempts.job_id")
+    // In this order: SQLite would look at all jobs, and search for the attempt of each.
+    .crossJoin("jobs")
+    .whereRef("jobs.id", "=", "attempts.job_id")
     .select(shown)
     .where("jobs.user_id", "=", userId)
-    .orderBy("jobs.id")
+    .orderBy("attempts.job_id")
     .limit(limit);
   return (teamId === undefined ? query : query.where("jobs.team_id", "=", teamId)).execute();
 }
@@ -31,13 +33,14 @@ export function runningJobsOf(db: Db, { userId, teamId }: Whose, limit: number) 
 export function waitingJobsOf(db: Db, { userId, teamId }: Whose, limit: number) {
   const query = db
     .selectFrom("queue")
-    .innerJoin("jobs", "jobs.id", "queue.job_id")
+    .crossJoin("jobs")
+    .whereRef("jobs.id", "=", "queue.job_id")
     .select(shown)
     .where("jobs.user_id", "=", userId)
     .where("jobs.pipeline_id", "is", null)
-    .orderBy("jobs.id")
+    .orderBy("queue.job_id")
     .limit(limit);
-  return (teamId === undefined ? query : query.where("jobs.team_id", "=", teamId)).execute();
+  return (teamId === undefined ? query : query.where("queue.team_id", "=", teamId)).execute();
 }
 
 /** The names of credentials in a job's spec, or in the settings of a pipeline. */
