@@ -2,25 +2,18 @@
 import type { Static, TObject } from "typebox";
 import { Type } from "../type.ts";
 
-/** A size in GiB. */
-const gibibytes = (description: string) =>
-  Type.Number({ default: 0, minimum: 0, maximum: 1_000_000, description: `${description}; 0 means no limit` });
-
 export const runnerOptions = {
   job_seconds: Type.Integer({
     default: 0,
     minimum: 0,
     maximum: 1_000_000_000,
-    description: "maximum run time of a job in seconds, including the build of its virtualenv; 0 means no limit",
+    description: "maximum run time of a job in seconds; 0 for the server's setting `MILLRACE_JOB_SECONDS`",
   }),
-  job_memory: gibibytes("maximum memory of all processes of a job, in GiB"),
-  job_disk: gibibytes("maximum size of a job's own files, in GiB"),
-  job_log: gibibytes("maximum size of a job's log, in GiB"),
-  job_processes: Type.Integer({
+  job_memory: Type.Number({
     default: 0,
     minimum: 0,
-    maximum: 4_194_304,
-    description: "maximum number of processes of a job; 0 means no limit",
+    maximum: 1_000_000,
+    description: "maximum memory of a job in GiB; 0 for the server's setting `MILLRACE_JOB_MEMORY`",
   }),
   start_seconds: Type.Integer({
     default: 0,

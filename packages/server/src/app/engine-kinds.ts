@@ -8,6 +8,7 @@ import type {
   SlurmOptions,
 } from "@millrace/contract";
 import { KubernetesPlacer } from "../engines/kubernetes/kubernetes-placer.ts";
+import type { RemoteLimits } from "../engines/limit-words.ts";
 import { RayPlacer } from "../engines/ray/ray-placer.ts";
 import type { EngineSettings, OpenEngine } from "../engines/registry.ts";
 import type { Placer } from "../engines/runners/placer.ts";
@@ -16,31 +17,29 @@ import { SlurmPlacer } from "../engines/slurm/slurm-placer.ts";
 
 const byRunner =
   (isolation: "none" | "container", placerOf: (settings: EngineSettings) => Promise<Placer>): OpenEngine =>
-  async ({ runners, jobsDir, url, ...settings }) =>
+  async ({ runners, jobsDir, url, limits, ...settings }) =>
     RunnerEngine.open({
       ...{ isolation, runners, jobsDir, url },
-      ...termsOf(settings.options as RunnerOptions),
+      ...termsOf(settings.options as RunnerOptions, limits),
       placer: await placerOf(settings),
     });
 
 const gibibyte = 1024 ** 3;
 
-/** What the options of all kinds say. */
-export function termsOf(options: RunnerOptions): Partial<RunnerEngineOptions> {
-  const bytes = (gibibytes: number) => Math.round(gibibytes * gibibyte);
+/** What the options of all kinds say. A limit of the cluster replaces the server's. */
+export function termsOf(options: RunnerOptions, limits: RemoteLimits): Partial<RunnerEngineOptions> {
+  const { job_seconds, job_memory, start_seconds, lease_seconds, environments } = options;
+  const own = {
+    ...(job_seconds === 0 ? {} : { seconds: job_seconds }),
+    ...(job_memory === 0 ? {} : { memory: Math.round(job_memory * gibibyte) }),
+  };
+  const names = Object.keys(own).map((limit) => [limit, `option job_${limit} of its cluster`]);
   return {
-    startSeconds: options.start_seconds,
-    leaseSeconds: options.lease_seconds,
-    ...(options.environments === "" ? {} : { environments: options.environments }),
-    limits: {
-      seconds: options.job_seconds,
-      memory: bytes(options.job_memory),
-      disk: bytes(options.job_disk),
-      log: bytes(options.job_log),
-      processes: options.job_processes,
-      // Nodes have their own limits of open files.
-      openFiles: 0,
-    },
+    startSeconds: start_seconds,
+    leaseSeconds: lease_seconds,
+    ...(environments === "" ? {} : { environments }),
+    limits: { ...limits, ...own },
+    limitSettings: Object.fromEntries(names),
   };
 }
 

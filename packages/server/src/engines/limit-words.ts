@@ -10,6 +10,11 @@ export interface JobLimits {
   readonly disk: number;
 }
 
+/** Limits of an attempt on another machine: its memory may be a percentage of that machine's. */
+export interface RemoteLimits extends Omit<JobLimits, "memory"> {
+  readonly memory: number | `${number}%`;
+}
+
 const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
 /** Formats a number of bytes with the units of the settings, such as `2 GiB`. */
 function size(bytes: number): string {
@@ -18,23 +23,20 @@ function size(bytes: number): string {
   return `${Number((bytes / 1024 ** power).toFixed(1))} ${units[power]}`;
 }
 
-/** `settingOf` tells what sets a limit. */
-function limitWords(settingOf: (limit: keyof JobLimits) => string) {
-  const over = (what: string, limit: keyof JobLimits) =>
-    `The job was ended because it exceeded its limit of ${what} (${settingOf(limit)}).`;
-  return {
-    overMemory: ({ memory }: Pick<JobLimits, "memory">) => over(`${size(memory)} of memory`, "memory"),
-    overDisk: ({ disk }: Pick<JobLimits, "disk">, where = "its folders") => over(`${size(disk)} in ${where}`, "disk"),
-    overSeconds: ({ seconds }: Pick<JobLimits, "seconds">) => over(`${seconds} seconds`, "seconds"),
-    overProcesses: ({ processes }: Pick<JobLimits, "processes">) => over(`${processes} processes`, "processes"),
-    overLogSize: ({ log }: Pick<JobLimits, "log">) => over(`${size(log)} of log`, "log"),
-  };
-}
+const over = (what: string, setting: string) =>
+  `The job was ended because it exceeded its limit of ${what} (${setting}).`;
 
-/** Limits of the server's own machine. */
-export const { overMemory, overDisk, overSeconds, overLogSize } = limitWords(
-  (limit) => `server setting MILLRACE_JOB_${limit.toUpperCase()}`,
-);
+export const overMemory = ({ memory }: Pick<RemoteLimits, "memory">, setting = "server setting MILLRACE_JOB_MEMORY") =>
+  over(typeof memory === "number" ? `${size(memory)} of memory` : `${memory} of its machine's memory`, setting);
 
-/** Limits of a managed cluster. */
-export const clusterLimits = limitWords((limit) => `option job_${limit} of its cluster`);
+export const overDisk = ({ disk }: Pick<JobLimits, "disk">, where = "its folders") =>
+  over(`${size(disk)} in ${where}`, "server setting MILLRACE_JOB_DISK");
+
+export const overSeconds = ({ seconds }: Pick<JobLimits, "seconds">, setting = "server setting MILLRACE_JOB_SECONDS") =>
+  over(`${seconds} seconds`, setting);
+
+export const overProcesses = ({ processes }: Pick<JobLimits, "processes">) =>
+  over(`${processes} processes`, "server setting MILLRACE_JOB_PROCESSES");
+
+export const overLogSize = ({ log }: Pick<JobLimits, "log">) =>
+  over(`${size(log)} of log`, "server setting MILLRACE_JOB_LOG");

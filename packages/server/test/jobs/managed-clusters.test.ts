@@ -51,7 +51,7 @@ describe("a managed cluster", () => {
     const delay = Number((options as { account: string }).account || 0);
     return RunnerEngine.open({
       ...surroundings,
-      ...termsOf(options as RunnerOptions),
+      ...termsOf(options as RunnerOptions, surroundings.limits),
       isolation: "none",
       placer: new MoodyPlacer(folder, delay),
       silenceMs: 200,
@@ -169,10 +169,10 @@ describe("a managed cluster", () => {
   });
 
   it("ends a job that exceeds a limit among its options, and says which option", async () => {
-    await set("hpc", { slurm: { job_seconds: 1, job_processes: 40 } });
+    await set("hpc", { slurm: { job_seconds: 1 } });
     const { job } = await runJob(client, on("hpc", "sleep 100"));
     assert.match(job.error_message ?? "", /limit of 1 seconds \(option job_seconds of its cluster\)/);
-    await set("hpc", { slurm: { job_seconds: 0, job_processes: 0 } });
+    await set("hpc", { slurm: { job_seconds: 0 } });
   });
 
   it("has the defaults of options that are newer than the cluster", async () => {
@@ -197,13 +197,14 @@ describe("a managed cluster", () => {
     await client.call(routes.deleteCluster, { params: { cluster_name: "pods" } });
   });
 
-  it("gives its engine every option of runners", () => {
-    const sizes = { job_memory: 0.5, job_disk: 2, job_log: 1 };
-    const given = { ...sizes, job_seconds: 7, job_processes: 9, start_seconds: 5, lease_seconds: 60 };
-    const gibibyte = 1024 ** 3;
-    const limits = { seconds: 7, memory: gibibyte / 2, disk: 2 * gibibyte, log: gibibyte, processes: 9, openFiles: 0 };
-    assert.deepEqual(termsOf({ ...given, environments: "" }), { startSeconds: 5, leaseSeconds: 60, limits });
-    assert.equal(termsOf({ ...given, environments: "/shared/venvs" }).environments, "/shared/venvs");
+  it("gives its engine every option of runners; its limits replace the server's", () => {
+    const limits = { seconds: 0, memory: "80%", disk: 2, log: 3, processes: 9, openFiles: 4 } as const;
+    const usual = { job_seconds: 0, job_memory: 0, start_seconds: 5, lease_seconds: 60, environments: "" };
+    assert.deepEqual(termsOf(usual, limits), { startSeconds: 5, leaseSeconds: 60, limits, limitSettings: {} });
+    const own = termsOf({ ...usual, job_seconds: 7, job_memory: 0.5, environments: "/shared/venvs" }, limits);
+    assert.equal(own.environments, "/shared/venvs");
+    assert.deepEqual(own.limits, { ...limits, seconds: 7, memory: 1024 ** 3 / 2 });
+    assert.deepEqual(own.limitSettings?.memory, "option job_memory of its cluster");
   });
 
   it("is shown as unreachable with the reason, and no job is lost meanwhile", async () => {
