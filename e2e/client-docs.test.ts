@@ -19,6 +19,7 @@ const kubernetes = "needs a Kubernetes cluster: e2e/long/client-kubernetes.test.
 /**
  * Commands that are not run, and why. All others are; remove an entry here when its command is removed from the docs.
  */
+const chart = "needs an image of the server: packages/server/test/long/helm-chart.test.ts checks the chart";
 const slurm = "needs a Slurm cluster: e2e/client-slurm.test.ts";
 const rayCluster = "needs a Ray cluster: e2e/client-ray.test.ts";
 const notRun: Readonly<Record<string, string>> = {
@@ -46,6 +47,13 @@ const notRun: Readonly<Record<string, string>> = {
   "millrace backfill show 7": backfills,
   "millrace backfill retry 7": backfills,
   "millrace backfill cancel 7": backfills,
+  "helm install millrace deploy/helm/millrace --set image.repository=registry.example.com/millrace --set publicUrl=https://millrace.example.com --set setup=true":
+    chart,
+  "kubectl exec -it millrace-0 -- millrace admin password": chart,
+  "helm upgrade millrace deploy/helm/millrace --reuse-values --set setup=false --set ingress.enabled=true --set ingress.tlsSecret=millrace-tls":
+    chart,
+  "millrace cluster add pods --engine kubernetes --max-workers 20 --option namespace=millrace-jobs": chart,
+  "millrace cluster test pods": chart,
   "kubectl apply -f deploy/kubernetes/jobs.yaml": kubernetes,
   "kubectl config view --raw --minify --flatten > kubeconfig": kubernetes,
   "token=$(kubectl -n millrace-jobs get secret millrace-token -o jsonpath='{.data.token}' | base64 -d)": kubernetes,
