@@ -47,10 +47,14 @@ export type Usage = Omit<UsageSample, "at">;
  */
 const forgotten = 1024 * 1024;
 
+/** Largest number of free groups. There are more only if the machine does not reap exited processes. */
+const mostFree = 64;
+
 export class Cgroups {
   readonly #folders: Folders;
   readonly #version: 1 | 2;
   readonly #limits: CgroupLimits;
+  /** Names of groups that no attempt uses, the oldest first. */
   readonly #free: string[] = [];
   /** Names of groups that will not be reused. They are removed as soon as the kernel allows it. */
   readonly #retired = new Set<string>();
@@ -107,12 +111,16 @@ export class Cgroups {
   }
 
   /**
-   * Takes a group from the free groups; undefined if there is none. Skips groups that no longer exist, because another
-   * process with the same data folder has removed them.
+   * Takes the oldest of the free groups that can be used again; undefined if there is none. If a group still has exiting
+   * processes or charged memory, both would count against the limits of the next attempt. Processes disappear soon, so
+   * such a group stays free. A group that no longer exists was removed by another process with the same data folder.
    */
   #reuse(): string | undefined {
-    for (let name = this.#free.pop(); name !== undefined; name = this.#free.pop()) {
-      if (this.isEmpty({ name })) return name;
+    for (const name of [...this.#free]) {
+      if (this.isEmpty({ name }) && this.#countsProcesses(name)) continue;
+      this.#free.splice(this.#free.indexOf(name), 1);
+      if (this.isEmpty({ name }) && !this.#holdsMemory(name)) return name;
+      this.#remove(name);
     }
     return undefined;
   }
@@ -126,16 +134,15 @@ export class Cgroups {
   }
 
   /**
-   * Releases a control group after its attempt has ended. If the group still has exiting processes or charged memory,
-   * the group is not reused, because both would count against the limits of the next attempt.
+   * Releases a control group after its attempt has ended. Whether it can be used again is decided when the next attempt
+   * needs one: right after the end of a sandbox, its first process is still exiting.
    */
   give({ name }: Pick<Group, "name">): void {
     for (const old of this.#retired) this.#remove(old);
     if (this.#free.includes(name)) return;
-    if (!this.#closed && this.isEmpty({ name }) && !this.#countsProcesses(name) && !this.#holdsMemory(name))
-      this.#free.push(name);
-    else this.#remove(name);
+    this.#free.push(name);
     if (this.#closed) this.close();
+    else if (this.#free.length > mostFree) this.#remove(this.#free.shift() as string);
   }
 
   /** Removes unused groups. Jobs that are still running keep theirs. */
