@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Agent, request } from "undici";
 import { EngineUnreachable } from "../engine.ts";
+import { answerText } from "../runners/cluster-answers.ts";
 import { type Credential, type Credentials, credentialsOf } from "./credentials.ts";
 import { type Kubeconfig, readKubeconfig } from "./kubeconfig.ts";
 import type { KubernetesList, Status } from "./objects.ts";
@@ -44,6 +45,12 @@ const patienceMs = 30_000;
 /** Objects in one page of a list. */
 const pageSize = 500;
 
+/** The most pages of a list, whatever their size: an API server that always names another one would never end. */
+const mostPages = 400;
+
+/** Milliseconds that all pages of a list may take. */
+const listMs = 120_000;
+
 /** A list is read from its beginning again at most this often, if its pages expire. */
 const mostRestarts = 3;
 
@@ -72,13 +79,16 @@ export class KubernetesApi {
 
   async #pages<T>(path: string, query: Readonly<Record<string, string>>): Promise<{ items: T[]; now: number }> {
     const items: T[] = [];
-    for (let next = ""; ; ) {
+    const began = performance.now();
+    let next = "";
+    for (let pages = 0; pages < mostPages && performance.now() - began < listMs; pages++) {
       const page = { ...query, limit: String(pageSize), ...(next === "" ? {} : { continue: next }) };
       const { answer, now } = await this.#send<KubernetesList<T>>("GET", path, { query: page });
       items.push(...answer.items);
       next = answer.metadata?.continue ?? "";
       if (next === "") return { items, now };
     }
+    throw new EngineUnreachable(`Kubernetes: the list ${path} does not end.`);
   }
 
   /** Sends a request. Throws Refused if the API server refuses it, and EngineUnreachable if it gives no answer. */
@@ -124,7 +134,7 @@ export class KubernetesApi {
       body: body === undefined ? null : JSON.stringify(body),
       signal: AbortSignal.timeout(patienceMs),
     });
-    const text = await answer.text();
+    const text = await answerText(answer);
     if (statusCode >= 300) throw new Refused(statusCode, statusIn(text));
     return { answer: JSON.parse(text) as T, now: Date.parse(String(headers["date"])) || Date.now() };
   }
@@ -163,7 +173,8 @@ export class KubernetesApi {
     return { config, credentials: credentialsOf(config) };
   }
 
-  close = async (): Promise<void> => this.#agent?.agent.close();
+  /** Ends also what is under way. */
+  close = async (): Promise<void> => this.#agent?.agent.destroy();
 }
 
 const usualPodFolder = "/var/run/secrets/kubernetes.io/serviceaccount";

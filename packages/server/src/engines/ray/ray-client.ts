@@ -4,9 +4,10 @@
  */
 import { Agent, type Dispatcher } from "undici";
 import { EngineUnreachable } from "../engine.ts";
+import { answerText } from "../runners/cluster-answers.ts";
 
-/** Milliseconds that a request may take to connect, to be answered, or to continue. */
-const patienceMs = 30_000;
+/** Milliseconds that a request may take, from the connection to the end of the answer. */
+const usualPatienceMs = 30_000;
 
 /** A job as Ray lists it, as far as we read it. Jobs that were not submitted over this API have no submission id. */
 export interface RayJob {
@@ -49,13 +50,11 @@ interface Answer {
 export class RayClient {
   readonly #base: string;
   readonly #headers: Readonly<Record<string, string>>;
-  readonly #agent = new Agent({
-    connect: { timeout: patienceMs },
-    headersTimeout: patienceMs,
-    bodyTimeout: patienceMs,
-  });
+  readonly #agent = new Agent();
+  readonly #patienceMs: number;
 
-  constructor(address: string, token: string) {
+  constructor(address: string, token: string, patienceMs = usualPatienceMs) {
+    this.#patienceMs = patienceMs;
     this.#base = address.replace(/\/+$/, "");
     this.#headers = token === "" ? {} : { authorization: `Bearer ${token}` };
   }
@@ -136,8 +135,10 @@ export class RayClient {
         method,
         headers: { ...this.#headers, ...type },
         body: body ?? null,
+        // For the whole call: an answer that trickles would otherwise never end.
+        signal: AbortSignal.timeout(this.#patienceMs),
       });
-      return { status: answer.statusCode, text: await answer.body.text() };
+      return { status: answer.statusCode, text: await answerText(answer.body) };
     } catch (error) {
       const { message } = error as Error;
       throw new EngineUnreachable(`${this.#base} cannot be reached: ${message}`, { cause: error });

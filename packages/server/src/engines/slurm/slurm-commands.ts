@@ -1,8 +1,8 @@
 /** Runs Slurm's commands, and tells a refusal of a job from a Slurm that cannot be reached. */
 import { spawn } from "node:child_process";
-import { text } from "node:stream/consumers";
 import type { SlurmOptions } from "@millrace/contract";
 import { CannotStart, EngineUnreachable } from "../engine.ts";
+import { answerText } from "../runners/cluster-answers.ts";
 
 /** Milliseconds that one command may take. */
 const patienceMs = 30_000;
@@ -12,6 +12,7 @@ const usualPath = "/usr/local/bin:/usr/bin:/bin";
 
 export class SlurmCommands {
   readonly #env: Readonly<Record<string, string>>;
+  readonly #closing = new AbortController();
 
   /** The commands get no variable of the server's own environment: it may hold secrets, and flags for sbatch. */
   constructor({ slurm_conf, slurm_bin }: Pick<SlurmOptions, "slurm_conf" | "slurm_bin">) {
@@ -25,7 +26,8 @@ export class SlurmCommands {
   /** Returns what the command prints. Throws CannotStart if Slurm refuses a job, otherwise EngineUnreachable. */
   async run(program: "sbatch" | "squeue" | "scancel", words: readonly string[], input = ""): Promise<string> {
     const { code, said, complained } = await this.#start(program, words, input).catch((error: Error) => {
-      throw new EngineUnreachable(`The command ${program} cannot be run: ${error.message}`, { cause: error });
+      const why = error.name === "AbortError" ? "it did not end in time, and was ended" : error.message;
+      throw new EngineUnreachable(`The command ${program} cannot be run: ${why}`, { cause: error });
     });
     if (code === 0) return said;
     const why = complained.trim() || `${program} ended with ${code === null ? "a signal" : `exit code ${code}`}`;
@@ -34,7 +36,8 @@ export class SlurmCommands {
   }
 
   async #start(program: string, words: readonly string[], input: string) {
-    const child = spawn(program, words, { env: this.#env, cwd: "/", timeout: patienceMs, killSignal: "SIGKILL" });
+    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(patienceMs)]);
+    const child = spawn(program, words, { env: this.#env, cwd: "/", signal, killSignal: "SIGKILL" });
     // The command may end without reading its input; its exit code says what happened.
     child.stdin.on("error", () => {});
     child.stdin.end(input);
@@ -42,9 +45,18 @@ export class SlurmCommands {
       child.once("error", reject);
       child.once("close", resolve);
     });
-    const [code, said, complained] = await Promise.all([ended, text(child.stdout), text(child.stderr)]);
-    return { code, said, complained };
+    try {
+      const [code, said, complained] = await Promise.all([ended, answerText(child.stdout), answerText(child.stderr)]);
+      return { code, said, complained };
+    } finally {
+      child.kill("SIGKILL");
+      // What the command has started may hold its output open.
+      for (const stream of [child.stdout, child.stderr]) stream.destroy();
+    }
   }
+
+  /** Ends the commands that are under way. */
+  close = (): void => this.#closing.abort();
 }
 
 /** What sbatch says when a job cannot run as it is submitted. All other failures may be over at the next attempt. */

@@ -111,7 +111,7 @@ export class SlurmPlacer implements Placer {
     await this.#commands.run("scancel", ["--quiet", "--me", `--name=${prefix}${key}`]);
   }
 
-  close = async () => {};
+  close = async () => this.#commands.close();
 }
 
 const quote = (value: string) => `'${value.replaceAll("'", `'\\''`)}'`;
