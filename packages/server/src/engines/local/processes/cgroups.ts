@@ -48,7 +48,9 @@ export type Usage = Omit<UsageSample, "at">;
 const forgotten = 1024 * 1024;
 
 /** Largest number of free groups. There are more only if the machine does not reap exited processes. */
-const mostFree = 64;
+const mostFree = 128;
+/** How many free groups are examined for an attempt: a machine that is slow to reap processes has many unusable ones. */
+const mostLooks = 3;
 
 export class Cgroups {
   readonly #folders: Folders;
@@ -111,16 +113,17 @@ export class Cgroups {
   }
 
   /**
-   * Takes the oldest of the free groups that can be used again; undefined if there is none. If a group still has exiting
+   * Takes one of the oldest free groups that can be used again; undefined if there is none. If a group still has exiting
    * processes or charged memory, both would count against the limits of the next attempt. Processes disappear soon, so
    * such a group stays free. A group that no longer exists was removed by another process with the same data folder.
    */
   #reuse(): string | undefined {
-    for (const name of [...this.#free]) {
-      if (this.isEmpty({ name }) && this.#countsProcesses(name)) continue;
-      this.#free.splice(this.#free.indexOf(name), 1);
-      if (this.isEmpty({ name }) && !this.#holdsMemory(name)) return name;
-      this.#remove(name);
+    for (let looks = Math.min(mostLooks, this.#free.length); looks > 0; looks--) {
+      const name = this.#free.shift() as string;
+      const isEmpty = this.isEmpty({ name });
+      if (isEmpty && this.#countsProcesses(name)) this.#free.push(name);
+      else if (isEmpty && !this.#holdsMemory(name)) return name;
+      else this.#remove(name);
     }
     return undefined;
   }
