@@ -85,7 +85,7 @@ describe("the keyboard alone", { skip: noBrowser }, () => {
     await reach(/^Name/);
     await visit.page.keyboard.type("from the keyboard");
     await press("Enter");
-    await visit.sees(/Created the token from the keyboard/);
+    await visit.sees(/Created the token “from the keyboard”/);
   });
 
   it("reviews a pipeline and starts it", async () => {

@@ -170,7 +170,7 @@ describe("settings in a browser", { skip: noBrowser }, () => {
     await confirm("Create");
     await visit.sees(/bucket[\s\S]*KEY, REGION=eu-1/);
     await press("Make default: bucket");
-    await visit.page.getByRole("button", { name: "Default: remove bucket" }).waitFor();
+    await visit.page.getByRole("button", { name: "No longer default: bucket" }).waitFor();
     await visit.picture("settings-credentials");
     assert.doesNotMatch(await visit.page.content(), /very-secret-value/);
     await press("Replace bucket");
@@ -212,12 +212,8 @@ describe("settings in a browser", { skip: noBrowser }, () => {
 
   it("notifications say that the server sends no e-mail", async () => {
     await settings("notifications");
-    await visit.sees(/Nobody gets e-mails/);
-    await fill("E-mail address", "team@example.com");
-    await press("Save");
-    await visit.page.waitForSelector("main [role=alert]");
+    await visit.sees(/This server sends no e-mail[\s\S]*Nobody gets e-mails/);
     await visit.picture("settings-notifications");
-    visit.expectComplaints(/status of 4\d\d/);
   });
 
   it("an unknown tab says so", async () => {
@@ -241,7 +237,7 @@ describe("settings in a browser", { skip: noBrowser }, () => {
     });
 
     it("actions say why they are not allowed", async () => {
-      await visit.sees(/You are a viewer of this team; only admins can do this/);
+      await visit.sees(/You are a viewer of this team; only admins can add, change or remove members/);
       const button = visit.page.getByRole("button", { name: /^Remove admin/ });
       assert.equal(await button.getAttribute("aria-disabled"), "true");
       await visit.picture("settings-members-viewer");

@@ -19,15 +19,14 @@ export const scopeTitles: Readonly<Record<ScopeName, string>> = {
   ADMIN: "Administration",
 };
 
-/** Scopes in words: `Jobs, datasets (only reading)`. All of them are `everything you may do, also administration`. */
+/** Scopes in words: `Jobs, pipelines; only reading: datasets`. All of them are everything that the user may do. */
 export function scopesInWords(scopes: readonly string[]): string {
-  if (scopeNames.every((name) => scopes.includes(`${name}:write`))) return "Everything you may do, also administration";
-  const words = scopeNames.flatMap((name) => {
-    const title = scopeTitles[name].toLowerCase();
-    if (scopes.includes(`${name}:write`)) return [title];
-    return scopes.includes(`${name}:read`) ? [`${title} (only reading)`] : [];
-  });
-  const text = words.join(", ");
+  const has = (level: Level) => (name: ScopeName) => scopes.includes(`${name}:${level}`);
+  if (scopeNames.every(has("write"))) return "Everything that you may do, including administration";
+  const titles = (names: readonly ScopeName[]) => names.map((name) => scopeTitles[name].toLowerCase()).join(", ");
+  const written = titles(scopeNames.filter(has("write")));
+  const read = titles(scopeNames.filter((name) => has("read")(name) && !has("write")(name)));
+  const text = [written, read && `only reading: ${read}`].filter(Boolean).join("; ");
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 

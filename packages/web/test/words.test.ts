@@ -77,7 +77,8 @@ describe("a moment beside now", () => {
 
 describe("scopes in words", () => {
   it("say what may only be read, and what is everything", () => {
-    assert.equal(scopesInWords(["DATASETS:read", "JOB:read", "JOB:write"]), "Jobs, datasets (only reading)");
+    assert.equal(scopesInWords(["DATASETS:read", "JOB:read", "JOB:write"]), "Jobs; only reading: datasets");
+    assert.equal(scopesInWords(["JOB:read", "CLUSTERS:read"]), "Only reading: jobs, clusters");
     assert.match(scopesInWords(allScopes), /^Everything/);
     assert.doesNotMatch(scopesInWords(allScopes.filter((scope) => scope !== "ADMIN:write")), /Everything/);
   });

@@ -17,18 +17,18 @@ function useRole(): Role | undefined {
   return useSession().teams.find(({ name }) => name === team)?.role;
 }
 
-/** Says why the user may not do what needs this role; undefined if they may. */
-export function useRefusal(needed: Role): string | undefined {
+/** Says why the user may not do what needs this role; undefined if they may. `what` names it where no button does. */
+export function useRefusal(needed: Role, what = "do this"): string | undefined {
   const role = useRole();
   if (role !== undefined && roleIncludes(role, needed)) return undefined;
   const have =
     role === undefined ? "You are not a member of this team" : `You are ${article(role)} ${role} of this team`;
-  return `${have}; only ${needed === "editor" ? "editors and admins" : "admins"} can do this. Ask an admin of the team.`;
+  return `${have}; only ${needed === "editor" ? "editors and admins" : "admins"} can ${what}. Ask an admin of the team.`;
 }
 
 /** Like `useRefusal("admin")`, for what administrators of the server may do in every team. */
-export function useManageRefusal(): string | undefined {
-  const refusal = useRefusal("admin");
+export function useManageRefusal(what?: string): string | undefined {
+  const refusal = useRefusal("admin", what);
   return useSession().is_admin ? undefined : refusal;
 }
 

@@ -10,7 +10,7 @@ import { Icon } from "../look/icon.tsx";
 import "./frame.css";
 import { Keyboard } from "./keyboard.tsx";
 import "./palette.css";
-import { themes, useTheme } from "../look/theme.ts";
+import { themes, themeTitles, useTheme } from "../look/theme.ts";
 import { places } from "./places.ts";
 import { Reconnecting } from "./reconnecting.tsx";
 
@@ -94,7 +94,9 @@ function UserMenu() {
           Theme
           <select value={theme} onChange={(event) => setTheme(event.currentTarget.value as typeof theme)}>
             {themes.map((name) => (
-              <option key={name}>{name}</option>
+              <option key={name} value={name}>
+                {themeTitles[name]}
+              </option>
             ))}
           </select>
         </label>

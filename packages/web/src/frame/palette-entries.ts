@@ -2,6 +2,7 @@
 import { routes } from "@millrace/contract";
 import { useEffect, useState } from "react";
 import { useApi } from "../api/calls.ts";
+import { useSession } from "../api/session.tsx";
 import { teamPath } from "../api/team.tsx";
 import type { IconName } from "../look/icon.tsx";
 import { wordOf } from "../look/status.tsx";
@@ -9,7 +10,7 @@ import { themes, useTheme } from "../look/theme.ts";
 import { datasetPath, fullNameOf } from "../paths/dataset-paths.ts";
 import { jobPath } from "../paths/job-paths.ts";
 import { pipelinePath } from "../paths/pipeline-paths.ts";
-import { schedulePath } from "../paths/schedule-paths.ts";
+import { newBackfillPath, schedulePath } from "../paths/schedule-paths.ts";
 import { matching } from "./palette-match.ts";
 import { places } from "./places.ts";
 
@@ -24,6 +25,13 @@ export interface Entry {
   readonly run?: () => void;
 }
 
+const administration = {
+  key: "administration",
+  group: "Go to",
+  icon: "administration",
+  title: "Administration",
+} as const;
+
 /** Entries of one group. */
 const most = 6;
 /** Milliseconds after the last key until the server is asked. */
@@ -32,13 +40,16 @@ const pause = 150;
 /** Returns the entries that fit what was typed. Until something is typed, the newest of each kind. */
 export function useEntries(team: string, typed: string, onSheet: () => void): Entry[] {
   const [, setTheme] = useTheme();
+  const { is_admin } = useSession();
   const screens = places.map(({ title, icon, path }): Entry => {
     return { key: `go ${path}`, group: "Go to", icon, title, href: teamPath(team, path) };
   });
+  if (is_admin) screens.push({ ...administration, href: "/administration" });
   const actions: Entry[] = [
     { key: "new job", group: "Do", icon: "plus", title: "New job", href: teamPath(team, "/editor") },
     { key: "new pipeline", group: "Do", icon: "plus", title: "New pipeline", href: teamPath(team, "/pipelines/new") },
     { key: "new schedule", group: "Do", icon: "plus", title: "New schedule", href: teamPath(team, "/schedules/new") },
+    { key: "new backfill", group: "Do", icon: "plus", title: "New backfill", href: newBackfillPath(team) },
     { key: "keys", group: "Do", icon: "menu", title: "Show the keys", run: onSheet },
     // Rarely wanted, so they do not stand before the jobs until something is typed.
     ...(typed.trim() === "" ? [] : themes).map((theme): Entry => {

@@ -42,7 +42,7 @@ export default function Palette({ team, onClose, onSheet }: PaletteProps) {
           aria-controls={id}
           aria-activedescendant={chosen >= 0 ? `${id}-${chosen}` : undefined}
           autoComplete="off"
-          placeholder="Screens, actions, jobs, pipelines, datasets, schedules"
+          placeholder="Type a name or a command"
           value={typed}
           onInput={(event) => {
             setTyped(event.currentTarget.value);

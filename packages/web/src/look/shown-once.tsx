@@ -4,7 +4,7 @@ import { CopyButton } from "./copy-button.tsx";
 export const ShownOnce = ({ what, text, next }: { what: string; text: string; next?: string }) => (
   <div className="stack tight" role="status">
     <p>
-      <b>{what}</b> Copy it now: it is not shown again. {next}
+      <b className="good">{what}</b> Copy it now: it is not shown again. {next}
     </p>
     <div className="code row apart">
       <code>{text}</code>

@@ -8,6 +8,12 @@ import { serverPath } from "../api/base.ts";
 export const themes = ["system", "light", "dark"] as const;
 export type Theme = (typeof themes)[number];
 
+export const themeTitles: Readonly<Record<Theme, string>> = {
+  system: "As the system",
+  light: "Light",
+  dark: "Dark",
+};
+
 const place = "millrace.theme";
 
 const kept = (): Theme => {

@@ -45,7 +45,7 @@ export function CredentialsForm({ editing, onClose }: { editing: Editing; onClos
           hint={
             existing
               ? `One NAME=VALUE in each line. They replace all of: ${existing.variables.join(", ")}.`
-              : "One NAME=VALUE in each line. Values are encrypted, never shown again, and masked in logs."
+              : "One NAME=VALUE in each line. Values are encrypted, masked in logs, and never shown again, except those named below."
           }
         />
         <TextField
@@ -54,7 +54,7 @@ export function CredentialsForm({ editing, onClose }: { editing: Editing; onClos
           value={plain}
           onText={setPlain}
           placeholder="AWS_REGION"
-          hint="Names of variables whose values everybody in the team may see."
+          hint="Names, separated by spaces. Everybody in the team may see the values of these variables."
         />
       </Form>
     </Dialog>

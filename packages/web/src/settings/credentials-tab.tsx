@@ -6,6 +6,7 @@ import { useRefusal } from "../api/session.tsx";
 import { Button } from "../look/button.tsx";
 import { AskFirst } from "../look/dialog.tsx";
 import { Empty, Problem, Read } from "../look/states.tsx";
+import { Status } from "../look/status.tsx";
 import { type Column, Table } from "../look/table.tsx";
 import { Time } from "../look/time.tsx";
 import { CredentialsForm, type Editing } from "./credentials-form.tsx";
@@ -47,7 +48,7 @@ function CredentialsOfJobs() {
           ) : (
             <Empty title="No credentials yet">
               <p>
-                Credentials give jobs the variables that they need, such as the keys of a bucket. Jobs name a set with
+                Credentials give jobs the variables that they need, such as the keys of a bucket. Jobs name a set with{" "}
                 <code>--credentials NAME</code>, or get the default of the team.
               </p>
             </Empty>
@@ -87,14 +88,16 @@ const columns = ({ admin, edit, remove, setDefault }: Actions): readonly Column<
     optional: true,
     cell: (one) =>
       one.owner === "team" && (
-        <Button
-          kind="bare"
-          refusal={admin}
-          aria-label={one.default ? `Default: remove ${one.name}` : `Make default: ${one.name}`}
-          onClick={() => setDefault(one.default ? null : one.name)}
-        >
-          {one.default ? "Default" : "Make default"}
-        </Button>
+        <span className="row">
+          {one.default && <Status status="COMPLETE" word="Default" />}
+          <Button
+            refusal={admin}
+            aria-label={one.default ? `No longer default: ${one.name}` : `Make default: ${one.name}`}
+            onClick={() => setDefault(one.default ? null : one.name)}
+          >
+            {one.default ? "Unset" : "Make default"}
+          </Button>
+        </span>
       ),
   },
   {

@@ -1,6 +1,6 @@
 /** What was sent to webhooks and e-mail addresses, newest first, with the answer, and sending again. */
 import { type Delivery, type DeliveryStatus, deliveryStatuses, routes } from "@millrace/contract";
-import { useAction, useApiPages } from "../api/calls.ts";
+import { useAction, useApi, useApiPages } from "../api/calls.ts";
 import { useUrlState } from "../api/url-state.ts";
 import { Button } from "../look/button.tsx";
 import { Choice } from "../look/field.tsx";
@@ -22,14 +22,16 @@ export function Deliveries() {
   const query = { limit: 20, ...(chosen ? { delivery_status: chosen } : {}) };
   const deliveries = useApiPages(routes.listDeliveries, { query }, (list) => list);
   const again = useAction(routes.redeliver);
+  const { data: webhooks = [] } = useApi(routes.listWebhooks, { query: {} });
+  const urls: Urls = new Map(webhooks.map(({ id, url }) => [id, url]));
   return (
     <>
       <div className="row">
         <Choice label="Show" value={chosen ?? ""} onText={setStatus}>
-          <option value="">all</option>
+          <option value="">All</option>
           {deliveryStatuses.map((one) => (
             <option key={one} value={one}>
-              {shown[one][1].toLowerCase()}
+              {shown[one][1]}
             </option>
           ))}
         </Choice>
@@ -40,7 +42,7 @@ export function Deliveries() {
           const items = pages.flatMap((page) => page.items);
           if (items.length === 0) return <Empty title="No deliveries">Test a webhook to see one.</Empty>;
           const resend = (delivery_id: string) => again.mutate({ body: { delivery_id } });
-          return <Table label="Deliveries" columns={columns(resend)} items={items} keyOf={({ id }) => id} />;
+          return <Table label="Deliveries" columns={columns(urls, resend)} items={items} keyOf={({ id }) => id} />;
         }}
       </Read>
       {deliveries.hasNextPage && (
@@ -52,21 +54,31 @@ export function Deliveries() {
   );
 }
 
-const columns = (resend: (id: string) => void): readonly Column<Delivery>[] => [
+type Urls = ReadonlyMap<number | null, string>;
+
+const columns = (urls: Urls, resend: (id: string) => void): readonly Column<Delivery>[] => [
   { title: "State", cell: ({ status }) => <Status status={shown[status][0]} word={shown[status][1]} /> },
   { title: "Event", cell: ({ event }) => <EventName event={event} /> },
   {
-    title: "Answer",
+    title: "To",
     wide: true,
     optional: true,
-    cell: ({ response_status, error, address }) => (
-      <span title={error ?? ""}>
-        {[address, response_status, error].filter((part) => part !== null && part !== "").join(" · ") || "–"}
+    cell: ({ address, webhook_id }) => {
+      const to = address ?? urls.get(webhook_id) ?? "–";
+      return <span title={to}>{to}</span>;
+    },
+  },
+  {
+    title: "Answer",
+    optional: true,
+    cell: ({ response_status, error }) => (
+      <span className="answer cut" title={error ?? ""}>
+        {[response_status, error].filter((part) => part !== null && part !== "").join(" · ") || "–"}
       </span>
     ),
   },
   { title: "Attempts", number: true, optional: true, cell: ({ attempts }) => attempts },
-  { title: "Created", cell: ({ created_at }) => <Time at={created_at} /> },
+  { title: "Created", optional: true, cell: ({ created_at }) => <Time at={created_at} /> },
   {
     title: "Actions",
     cell: ({ id, event }) => (

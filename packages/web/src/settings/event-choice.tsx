@@ -1,5 +1,5 @@
 /** The events that a webhook or an e-mail address gets, in words, and their choice. */
-import { type ToldEvent, toldEvents } from "@millrace/contract";
+import { type JobStatus, type ToldEvent, toldEvents } from "@millrace/contract";
 import { Check } from "../look/field.tsx";
 
 const words: Readonly<Record<ToldEvent, string>> = {
@@ -13,10 +13,29 @@ const words: Readonly<Record<ToldEvent, string>> = {
   "schedule.overdue": "A schedule is overdue",
 };
 
+/** What a job does when it gets a state, in the order of its life. */
+export const jobSteps: Readonly<Partial<Record<JobStatus, string>>> = {
+  PENDING: "waits in its pipeline",
+  CREATED: "is accepted",
+  SCHEDULED: "gets a cluster",
+  QUEUED: "waits for slots",
+  INIT: "is prepared",
+  RUNNING: "runs",
+  COMPLETE: "is complete",
+  FAILED: "fails",
+  CANCELING: "is being canceled",
+  CANCELED: "is canceled",
+  TASK: "is created as a task",
+};
+
+function eventInWords(event: string): string {
+  if (event === "PING") return "Test (PING)";
+  const step = jobSteps[event.replace(/^job /, "") as JobStatus];
+  return step === undefined ? ((words as Readonly<Record<string, string>>)[event] ?? event) : `A job ${step}`;
+}
+
 /** An event in words; the name that the API has for it is the title. */
-export const EventName = ({ event }: { event: string }) => (
-  <span title={event}>{(words as Readonly<Record<string, string>>)[event] ?? event}</span>
-);
+export const EventName = ({ event }: { event: string }) => <span title={event}>{eventInWords(event)}</span>;
 
 /** Events in a list: `A job fails, a job recovers`. */
 export const eventsText = (events: readonly ToldEvent[]) => {

@@ -51,7 +51,10 @@ function OpenInvitations() {
       <Read from={open}>
         {(list) =>
           list.length > 0 ? (
-            <Table label="Open invitations" columns={columns} items={list} keyOf={({ id }) => id} />
+            <section className="stack tight">
+              <h2>Open invitations</h2>
+              <Table label="Open invitations" columns={columns} items={list} keyOf={({ id }) => id} />
+            </section>
           ) : (
             <Empty title="No open invitations">
               <p>Create a link below and send it to the person.</p>

@@ -19,7 +19,7 @@ export function MembersTab() {
   const members = useApi(routes.listMembers, { params: { team_name: team } });
   const change = useAction(routes.updateMember);
   const [leaving, setLeaving] = useState<Member>();
-  const refusal = useManageRefusal();
+  const refusal = useManageRefusal("add, change or remove members");
   const setRole = (username: string, role: Role) =>
     change.mutate({ params: { team_name: team, username }, body: { role } });
   return (

@@ -2,7 +2,7 @@
 import { type Notification, routes, type ToldEvent, toldEvents } from "@millrace/contract";
 import { useState } from "react";
 import { useAction, useApi } from "../api/calls.ts";
-import { useRefusal } from "../api/session.tsx";
+import { useRefusal, useSession } from "../api/session.tsx";
 import { Button } from "../look/button.tsx";
 import { TextField } from "../look/field.tsx";
 import { Form } from "../look/form.tsx";
@@ -15,15 +15,30 @@ import { ReceiverState } from "./receiver-state.tsx";
 export function NotificationsTab() {
   const refusal = useRefusal("admin");
   if (refusal !== undefined) return <NotAllowed what="the notifications of the team" why={refusal} />;
+  return <Notifications />;
+}
+
+function Notifications() {
+  const noMail = useNoMail();
   return (
     <>
+      {noMail !== undefined && <Problem error={noMail} />}
       <Addresses />
       <section className="card stack">
         <h2>Add or change an address</h2>
-        <AddressForm />
+        <AddressForm noMail={noMail} />
       </section>
     </>
   );
+}
+
+/** Why the server sends no e-mail. Only administrators of the server may ask; others are told when they save. */
+function useNoMail(): string | undefined {
+  const { is_admin } = useSession();
+  const { data } = useApi(routes.getSystem, {}, { enabled: is_admin });
+  return data?.sends_mail === false
+    ? "This server sends no e-mail: its operator has not set MILLRACE_SMTP_URL. Use a webhook until it is set."
+    : undefined;
 }
 
 function Addresses() {
@@ -66,7 +81,10 @@ function Addresses() {
             <Table label="Addresses" columns={columns} items={list} keyOf={({ address }) => address} />
           ) : (
             <Empty title="Nobody gets e-mails">
-              <p>Add an address below. It gets an e-mail when a job, pipeline or schedule fails or recovers.</p>
+              <p>
+                If the server's operator has set up e-mail, an address that you add below gets one when a job, pipeline
+                or schedule fails or recovers.
+              </p>
             </Empty>
           )
         }
@@ -75,7 +93,7 @@ function Addresses() {
   );
 }
 
-function AddressForm() {
+function AddressForm({ noMail }: { noMail: string | undefined }) {
   const save = useAction(routes.setNotification);
   const [address, setAddress] = useState("");
   const [events, setEvents] = useState<ToldEvent[]>([...toldEvents]);
@@ -86,7 +104,9 @@ function AddressForm() {
       busy={save.isPending}
       error={save.error}
       done={save.isSuccess && `Saved ${save.data.address}`}
-      refusal={events.length === 0 ? "Choose at least one event." : undefined}
+      refusal={
+        (noMail && "This server sends no e-mail.") ?? (events.length === 0 ? "Choose at least one event." : undefined)
+      }
     >
       <TextField
         label="E-mail address"

@@ -5,7 +5,7 @@ import { useAction } from "../api/calls.ts";
 import { useSession } from "../api/session.tsx";
 import { Choice, TextField } from "../look/field.tsx";
 import { Form } from "../look/form.tsx";
-import { themes, useTheme } from "../look/theme.ts";
+import { themes, themeTitles, useTheme } from "../look/theme.ts";
 
 export const ProfileTab = () => (
   <div className="settings-columns">
@@ -44,7 +44,7 @@ function ProfileForm() {
       error={save.error}
       done={save.isSuccess && "Saved"}
     >
-      <TextField label="Username" value={me.username} readOnly hint="An administrator of the server chose it." />
+      <TextField label="Username" value={me.username} readOnly hint="It cannot be changed." />
       <TextField
         label="First name"
         name="first_name"
@@ -144,7 +144,9 @@ function ThemeChoice() {
   return (
     <Choice label="Theme" value={theme} onText={(name) => setTheme(name as typeof theme)}>
       {themes.map((name) => (
-        <option key={name}>{name}</option>
+        <option key={name} value={name}>
+          {themeTitles[name]}
+        </option>
       ))}
     </Choice>
   );

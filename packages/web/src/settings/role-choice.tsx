@@ -4,8 +4,8 @@ import { Choice } from "../look/field.tsx";
 
 const words: Readonly<Record<Role, string>> = {
   viewer: "A viewer sees jobs, datasets and pipelines.",
-  editor: "An editor also runs, cancels and schedules.",
-  admin: "An admin also manages members, credentials and settings.",
+  editor: "An editor sees what a viewer sees, and runs, cancels and schedules jobs.",
+  admin: "An admin does what an editor does, and manages members, credentials and settings.",
 };
 
 interface RoleChoiceProps {

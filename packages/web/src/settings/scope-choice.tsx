@@ -3,7 +3,7 @@ import { type Scope, type ScopeName, scopeNames, scopeTitles } from "@millrace/c
 import { Fragment, useId } from "react";
 
 const words: Readonly<Record<ScopeName, string>> = {
-  JOB: "Also their logs, files, and your own credentials",
+  JOB: "Also their logs and files, and own credentials",
   DATASETS: "Also their rows and exports",
   PIPELINES: "Also schedules and backfills",
   CLUSTERS: "Where jobs run",

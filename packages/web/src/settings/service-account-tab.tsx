@@ -113,7 +113,7 @@ function NewServiceToken() {
     );
   return (
     <>
-      {create.data && <ShownOnce what={`Created the token ${create.data.name}.`} text={create.data.access_token} />}
+      {create.data && <ShownOnce what={`Created the token “${create.data.name}”.`} text={create.data.access_token} />}
       <Form action="Create the token" onSubmit={submit} busy={create.isPending} error={create.error}>
         <div className="settings-columns">
           <div className="stack">

@@ -18,7 +18,7 @@ export function TeamTab() {
   return (
     <div className="settings-columns">
       <section className="card stack">
-        <h2>Defaults of the team's jobs</h2>
+        <h2>Team</h2>
         <Read from={team}>{(found) => <TeamForm key={found.name} team={found} />}</Read>
       </section>
       <section className="card stack">
@@ -95,6 +95,7 @@ function TeamForm({ team }: { team: Team }) {
         maxLength={39}
         hint="After a change, links and clients that use the old name stop working."
       />
+      <h2>Defaults of its jobs</h2>
       <TextField
         label="Version of datachain"
         name="library_version"

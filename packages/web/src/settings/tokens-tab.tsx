@@ -79,7 +79,7 @@ function NewToken() {
     );
   return (
     <>
-      {create.data && <ShownOnce what={`Created the token ${create.data.name}.`} text={create.data.access_token} />}
+      {create.data && <ShownOnce what={`Created the token “${create.data.name}”.`} text={create.data.access_token} />}
       <Form
         action="Create the token"
         onSubmit={submit}

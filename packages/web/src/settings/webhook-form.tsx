@@ -4,7 +4,6 @@ import {
   routes,
   type ToldEvent,
   toldEvents,
-  toldStatuses,
   type Webhook,
   webhookFormats,
   webhookMethods,
@@ -14,8 +13,9 @@ import { useAction } from "../api/calls.ts";
 import { Dialog } from "../look/dialog.tsx";
 import { Check, Choice, TextField } from "../look/field.tsx";
 import { Form } from "../look/form.tsx";
-import { wordOf } from "../look/status.tsx";
-import { EventChoice } from "./event-choice.tsx";
+import { EventChoice, jobSteps } from "./event-choice.tsx";
+
+export const formatTitles: Readonly<Record<Webhook["format"], string>> = { json: "JSON", form: "Form", slack: "Slack" };
 
 interface WebhookFormProps {
   /** Undefined for a new webhook. */
@@ -94,7 +94,9 @@ function Sending({ fields, set }: { fields: Fields; set: (changed: Partial<Field
           onText={(format) => set({ format: format as Webhook["format"] })}
         >
           {webhookFormats.map((format) => (
-            <option key={format}>{format}</option>
+            <option key={format} value={format}>
+              {formatTitles[format]}
+            </option>
           ))}
         </Choice>
         <Choice
@@ -120,12 +122,12 @@ type JobStatuses = NonNullable<Fields["job_statuses"]>;
 
 const Statuses = ({ value, onChange }: { value: JobStatuses; onChange: (value: JobStatuses) => void }) => (
   <fieldset className="plain">
-    <legend>Each time a job becomes</legend>
+    <legend>Also each time that a job</legend>
     <div className="checks">
-      {toldStatuses.map((status) => (
+      {(Object.keys(jobSteps) as JobStatuses).map((status) => (
         <Check
           key={status}
-          label={wordOf(status)}
+          label={<span title={status}>{jobSteps[status]}</span>}
           checked={value.includes(status)}
           onCheck={(checked) => onChange(checked ? [...value, status] : value.filter((one) => one !== status))}
         />

@@ -11,7 +11,7 @@ import { type Column, Table } from "../look/table.tsx";
 import { Deliveries } from "./deliveries.tsx";
 import { NotAllowed } from "./not-allowed.tsx";
 import { ReceiverState } from "./receiver-state.tsx";
-import { WebhookForm } from "./webhook-form.tsx";
+import { formatTitles, WebhookForm } from "./webhook-form.tsx";
 
 export function WebhooksTab() {
   const refusal = useRefusal("admin");
@@ -97,8 +97,8 @@ interface Actions {
 
 const columns = ({ edit, remove, test, enable }: Actions): readonly Column<Webhook>[] => [
   { title: "State", cell: (webhook) => <ReceiverState state={webhook} /> },
-  { title: "URL", wide: true, cell: ({ url }) => <span title={url}>{url}</span> },
-  { title: "Format", optional: true, cell: ({ format }) => format },
+  { title: "URL", wide: true, cell: ({ url }) => <span className="wrapped">{url}</span> },
+  { title: "Format", optional: true, cell: ({ format }) => formatTitles[format] },
   {
     title: "Events",
     optional: true,

@@ -51,14 +51,13 @@ async function showAccount({ store }: RequestContext, principal: Principal, mess
   const me = await describePrincipal(store.db, principal);
   return {
     title: "Account",
-    isWide: true,
     body: html`<h1>${me.username}</h1>
 ${message}
 <dl class="facts">
 <dt>Teams</dt><dd>${me.teams.map(({ name, role }) => `${name} (${role})`).join(", ") || "none"}</dd>
 ${me.is_admin && html`<dt>Server</dt><dd>administrator</dd>`}
+<dt>Programs</dt><dd><a href="/auth/tokens">Tokens</a> for programs and scripts</dd>
 </dl>
-<p><a href="/auth/tokens">Tokens</a> for programs and scripts</p>
 <h2>Profile</h2>
 ${profileForm(me)}
 <h2>Password</h2>
@@ -69,7 +68,7 @@ ${passwordForm(me)}`,
 const profileForm = (me: WhoAmI) => html`<form class="card" method="post" action="${url}">
 <label>First name <input name="first_name" autocomplete="given-name" maxlength="100" value="${me.first_name}"></label>
 <label>Last name <input name="last_name" autocomplete="family-name" maxlength="100" value="${me.last_name}"></label>
-<label>E-mail <input name="email" type="email" autocomplete="email" maxlength="254" value="${me.email}"></label>
+<label><span>E-mail <span class="soft">(optional)</span></span> <input name="email" type="email" autocomplete="email" maxlength="254" value="${me.email}"></label>
 <button class="button main" name="change" value="profile">Save</button>
 </form>`;
 

@@ -99,9 +99,9 @@ function accountForm(request: FastifyRequest, code: string): Html {
   return html`<p>Have an account? <a href="/auth/sign-in?next=${encodeURIComponent(next)}">Sign in</a> and join with it. Otherwise create one:</p>
 <form class="card" method="post" action="${url}">
 <input type="hidden" name="code" value="${code}">
-<label>Username <input name="username" autocomplete="username" autocapitalize="none" spellcheck="false" required maxlength="39" value="${typed("username")}"></label>
-<label>First name <input name="first_name" autocomplete="given-name" maxlength="100" value="${typed("first_name")}"></label>
-<label>Last name <input name="last_name" autocomplete="family-name" maxlength="100" value="${typed("last_name")}"></label>
+<label><span>Username <span class="soft">(a to z, 0 to 9, - and _)</span></span> <input name="username" autocomplete="username" autocapitalize="none" spellcheck="false" required maxlength="39" value="${typed("username")}"></label>
+<label><span>First name <span class="soft">(optional)</span></span> <input name="first_name" autocomplete="given-name" maxlength="100" value="${typed("first_name")}"></label>
+<label><span>Last name <span class="soft">(optional)</span></span> <input name="last_name" autocomplete="family-name" maxlength="100" value="${typed("last_name")}"></label>
 <label><span>E-mail <span class="soft">(optional)</span></span> <input name="email" type="email" autocomplete="email" maxlength="254" value="${typed("email")}"></label>
 <label><span>Password <span class="soft">(${shortestPassword} characters or more)</span></span> <input name="password" type="password" autocomplete="new-password" required minlength="${shortestPassword}"></label>
 <label>Password again <input name="again" type="password" autocomplete="new-password" required></label>

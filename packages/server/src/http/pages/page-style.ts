@@ -29,12 +29,14 @@ form.card .button { justify-self: start; }
 .big-code { font: 600 22px var(--mono); letter-spacing: 0.08em; text-align: center; }
 .whole { user-select: all; }
 .lines { display: grid; gap: var(--s2); margin: 0; padding: 0; list-style: none; }
-.lines form { display: flex; flex-wrap: wrap; gap: var(--s2); align-items: center; justify-content: space-between; }
+.lines form { display: flex; max-width: none; flex-wrap: wrap; gap: var(--s2); align-items: center; justify-content: space-between; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; }
 td, th { text-align: left; padding: var(--s1) var(--s3) var(--s1) 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 details { border: 1px solid var(--line); border-radius: var(--radius); padding: var(--s2) var(--s3); background: var(--card); }
 summary { cursor: pointer; overflow-wrap: anywhere; }
+summary code { margin-right: var(--s2); font-weight: 600; }
+p.small code { white-space: nowrap; }
 `;
 
 export const pageStyle = (await Promise.all(sheets.map(readSheet))).join("") + own;

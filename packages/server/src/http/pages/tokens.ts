@@ -47,7 +47,7 @@ async function change({ store, clock }: RequestContext, request: FastifyRequest,
 const newToken = ({
   name,
   access_token,
-}: NewToken) => html`<p class="said good" role="status">Created the token ${name}. Copy it now: it is not shown again. A click selects it.</p>
+}: NewToken) => html`<p class="said good" role="status">Created the token <strong>${name}</strong>. Copy it now: it is not shown again. A click selects it.</p>
 <pre class="code whole">${access_token}</pre>`;
 
 async function showTokens({ store, clock }: RequestContext, principal: Principal, message?: Html): Promise<Page> {
@@ -69,4 +69,4 @@ ${tokens.length === 0 ? html`<p>No tokens yet.</p>` : html`<ul class="lines">${t
 }
 
 const tokenLine = ({ id, name, scopes, team_names, expires_at, last_used_at }: Token) =>
-  html`<li><form class="card" method="post" action="${url}"><span><strong>${name}</strong> <span class="soft">${scopesInWords(scopes)}; ${team_names?.join(", ") ?? "all teams"}; ${expires_at ? `until ${expires_at.slice(0, 10)}` : "never expires"}; ${last_used_at ? `last used ${last_used_at.slice(0, 10)}` : "never used"}</span></span> <button class="button" name="revoke" value="${id}">Revoke</button></form></li>`;
+  html`<li><form class="card" method="post" action="${url}"><span><strong>${name}</strong><br><span class="soft">${scopesInWords(scopes)}. ${team_names ? `Teams: ${team_names.join(", ")}` : "All teams"}. <span class="nowrap">${expires_at ? `Until ${expires_at.slice(0, 10)}` : "Never expires"}</span>, <span class="nowrap">${last_used_at ? `last used ${last_used_at.slice(0, 10)}` : "never used"}</span>.</span></span> <button class="button danger" name="revoke" value="${id}">Revoke</button></form></li>`;
