@@ -107,9 +107,10 @@ export class ClusterEngines {
   async #close(id: number): Promise<void> {
     const opened = this.#opened.get(id);
     if (!opened) return;
+    // First of all: a call to a cluster that does not answer would hold up the loops, and with them every other cluster.
+    await opened.engine.close();
     await opened.stopLoops();
     this.#options.engines.remove(id);
     this.#opened.delete(id);
-    await opened.engine.close();
   }
 }

@@ -144,16 +144,29 @@ describe("the client of the Kubernetes API", { skip: await whyNoCertificates() }
       const page = new URL(path, url).searchParams.get("continue") ?? "";
       if (asked.length === 3) return { status: 410, body: { reason: "Expired", message: "too old" } };
       const next = pages[asked.length] || undefined;
-      return { body: { items: [page], metadata: { continue: next } } };
+      return { body: { items: [{ metadata: { name: page } }], metadata: { continue: next } } };
     };
     const { items, now } = await (await withUser({ token: "t" })).list("/things", { labelSelector: "x=y" });
-    assert.deepEqual(items, ["", "a", "b"]);
+    assert.deepEqual(
+      items,
+      ["", "a", "b"].map((name) => ({ metadata: { name } })),
+    );
     assert.ok(Math.abs(now - Date.now()) < 3_600_000);
     assert.equal(asked.length, 6);
     assert.ok(
       asked.every((line) => line.includes("labelSelector=x%3Dy") && line.includes("limit=500")),
       asked.join(),
     );
+  });
+
+  it("gives up a list that has no end, or is no list", async () => {
+    answer = () => ({ body: { items: [], metadata: { continue: "next" } } });
+    const api = await withUser({ token: "t" });
+    await assert.rejects(api.list("/api/v1/pods", {}), /more than 1000 pages/);
+    for (const body of [null, 5, {}, { items: {} }, { items: [null] }, { items: [{ metadata: 5 }] }]) {
+      answer = () => ({ body });
+      await assert.rejects(api.list("/api/v1/pods", {}), EngineUnreachable, JSON.stringify(body));
+    }
   });
 
   it("tells a refusal from a server that is busy, broken or away", async () => {
