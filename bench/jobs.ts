@@ -9,7 +9,7 @@ import { TestServer } from "@millrace/testing/millrace/server.ts";
 import { inFlight, runSupervised } from "./bare.ts";
 import { compare, inTurns, type Measurement, median, timed } from "./measure.ts";
 
-const slots = availableParallelism();
+export const slots = availableParallelism();
 /** Like the baseline: without a sandbox, and without kernel limits, which make a process slower. */
 const bareSettings = {
   MILLRACE_LOG_LEVEL: "warn",
@@ -85,7 +85,7 @@ export async function measureLatency(): Promise<Measurement[]> {
   }
 }
 
-async function oneJob(client: Client): Promise<void> {
+export async function oneJob(client: Client): Promise<void> {
   const { id } = await createJob(client, shell(":"));
   for (;;) {
     const [job] = await client.call(routes.listJobs, { query: { job_id: id } });

@@ -83,7 +83,7 @@ export async function measureHttp(): Promise<Measurement[]> {
       rates.bare.push(await requestRate(bare.port, "/jobs", token, 8000));
     }
     const sides = { ours: median(rates.ours), other: median(rates.bare), unit: "req/s", otherIs: "bare Fastify route" };
-    return [compare("GET of a 20-job list", ">= 0.15", sides)];
+    return [compare("GET of a 20-job list", ">= 0.25", sides)];
   } finally {
     bare.child.kill();
     await server.dispose();

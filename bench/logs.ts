@@ -98,7 +98,7 @@ async function cpuOfFollowers(server: TestServer, client: Client, count: number)
 }
 
 /** User and system time, in seconds: clock ticks are hundredths on Linux. */
-async function cpuSeconds(server: TestServer): Promise<number> {
+export async function cpuSeconds(server: TestServer): Promise<number> {
   const fields = (await readFile(`/proc/${server.pid}/stat`, "utf8")).split(") ")[1]?.split(" ") ?? [];
   return (Number(fields[11]) + Number(fields[12])) / 100;
 }

@@ -9,6 +9,8 @@ const parts: Record<string, () => Promise<Measurement[]>> = {
   start: async () => (await import("./start.ts")).measureStart(),
   latency: async () => (await import("./jobs.ts")).measureLatency(),
   jobs: async () => (await import("./jobs.ts")).measureThroughput(),
+  defaults: async () => (await import("./defaults.ts")).measureDefaults(),
+  scripts: async () => (await import("./defaults.ts")).measureScripts(),
   isolation: async () => (await import("./isolation.ts")).measureIsolation(),
   library: async () => (await import("./library.ts")).measureLibrary(),
   "first-job": async () => (await import("./first-job.ts")).measureFirstJob(),

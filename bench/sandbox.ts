@@ -7,6 +7,7 @@ import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readConfig } from "../packages/server/src/configuration/config.ts";
+import { limitsHere } from "../packages/server/src/configuration/groups/limits.ts";
 import { AttemptFolder } from "../packages/server/src/engines/local/attempt/attempt-folder.ts";
 import { Interpreters } from "../packages/server/src/engines/local/environments/interpreters.ts";
 import type { Isolation } from "../packages/server/src/engines/local/isolation/isolation.ts";
@@ -34,7 +35,7 @@ export async function openSandbox(): Promise<Sandbox> {
     users: localEngine.users,
     jobPaths: localEngine.jobPaths,
     hidden: [],
-    limits,
+    limits: limitsHere(limits),
     jobEnvironment,
     countsMemory: true,
   };

@@ -49,7 +49,8 @@ const plainPages = [
 
 /** Buttons that open a dialog or a form, by the path of their page. */
 const dialogs: readonly (readonly [string, readonly string[]])[] = [
-  ["/schedules/:id", ["Pause", "Change owner", "Delete"]],
+  ["/schedules", ["Pause nightly"]],
+  ["/schedules/:id", ["Change owner", "Delete"]],
   ["/schedules/tasks/:id", ["Edit", "Change owner", "Cancel task"]],
   ["/pipelines/:id", ["Cancel"]],
   ["/datasets/:name", ["Edit", "Remove"]],

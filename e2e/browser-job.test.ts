@@ -35,9 +35,9 @@ describe("the page of a job", { skip: noBrowser }, () => {
     await visit.open(`/team/main/datasets/jobs/${job.id}?tab=resources`);
     await visit.page.focus("[role=slider][aria-label='Memory in use']");
     await visit.page.keyboard.press("Home");
-    await visit.sees(/\d+:\d+:\d+.*: [\d.]+ [kM]?B/);
+    await visit.sees(/\d+:\d+:\d+.*: [\d.]+ ([KM]i)?B/);
     await visit.page.locator("summary:text('Numbers')").last().click();
-    assert.match((await visit.page.textContent("section[aria-label='Memory in use: numbers']")) ?? "", /[kM]B/);
+    assert.match((await visit.page.textContent("section[aria-label='Memory in use: numbers']")) ?? "", /[KM]iB/);
   });
 
   it("says why the job failed, and leads to the line in the log", async () => {

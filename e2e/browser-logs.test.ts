@@ -77,7 +77,7 @@ describe("the log viewer", { skip: noBrowser }, () => {
     await visit.page.waitForSelector(".log-row.hit mark:text-is('Needle')");
     await visit.picture("log-search");
     await visit.page.fill("input[type=search]", "^77[0-4]$");
-    await visit.page.click("button:has-text('Regular expression')");
+    await visit.page.click("button:has-text('Regex')");
     await visit.page.press("input[type=search]", "Enter");
     await visit.sees(/5 lines/);
     await visit.page.click("button[aria-label='Previous hit']");

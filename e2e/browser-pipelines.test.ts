@@ -103,7 +103,7 @@ describe("pipelines in a browser", { skip: noBrowser }, () => {
     visit.complaints.length = 0;
     await page.getByLabel("Python version").fill("");
     await button("Save the settings").click();
-    await visit.sees(/Saved\./);
+    await visit.sees(/Saved/);
     await visit.picture("pipeline-settings");
     const saved = await visit.client.call(routes.getPipeline, { query: { pipeline_id: idOf() } });
     assert.deepEqual([saved.environment_variables, saved.priority], [{ FIXED: "no" }, 1]);
@@ -159,7 +159,7 @@ describe("pipelines in a browser", { skip: noBrowser }, () => {
     await visit.sees(/write_report\.shIt did not run, because join_prices\.sh failed/);
     await visit.picture("pipeline-timeline");
     await tab("Last runs").click();
-    await visit.sees(/The last pipeline for @admin.default.report/);
+    await visit.sees(/The only pipeline for @admin.default.report/);
     await visit.sees(/Failed: .*, took [\d.]+ s/);
     assert.match((await page.textContent(".run-grid thead .when")) ?? "", /^[A-Z][a-z]{2} \d+$/);
     await visit.picture("pipeline-last-runs");
@@ -178,7 +178,7 @@ describe("pipelines in a browser", { skip: noBrowser }, () => {
     await tab("Settings").click();
     await page.getByLabel("Variables").fill("FIXED=yes");
     await button("Save the settings").click();
-    await visit.sees(/Saved\./);
+    await visit.sees(/Saved/);
     await button("Rerun from failed").click();
     await visit.sees(/3 of 3/);
     await until("the title of the tab", async () => (await page.title()).startsWith("Complete 3/3: "));

@@ -1,4 +1,4 @@
-/** `millrace cluster`, on the server's own machine; packages/server/test/engine has the other engines. */
+/** `millrace cluster`, on the server's own machine; e2e/support/cluster-contract.ts has the other engines. */
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import type { ClusterTest, ManagedCluster } from "@millrace/contract";

@@ -15,12 +15,12 @@ import { ClientSuite } from "./support/client-suite.ts";
 import { commandsOf, type DocumentedCommand, readFences, Terminal } from "./support/documented.ts";
 
 const backfills = "runs a month of pipelines: e2e/cli-backfill.test.ts";
-const kubernetes = "needs a Kubernetes cluster: packages/server/test/long/engine-kubernetes.test.ts has one";
+const kubernetes = "needs a Kubernetes cluster: e2e/long/client-kubernetes.test.ts has one";
 /**
  * Commands that are not run, and why. All others are; remove an entry here when its command is removed from the docs.
  */
 const slurm = "needs a Slurm cluster: e2e/client-slurm.test.ts";
-const rayCluster = "needs a Ray cluster: packages/server/test/engine/engine-ray.test.ts";
+const rayCluster = "needs a Ray cluster: e2e/client-ray.test.ts";
 const notRun: Readonly<Record<string, string>> = {
   "npm test": "this test is a part of it",
   "millrace credentials set aws --own --prompt AWS_SECRET_ACCESS_KEY": "is typed: e2e/cli-credentials.test.ts",

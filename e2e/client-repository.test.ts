@@ -1,15 +1,13 @@
 /** `datachain job run --repository` with a real git repository. */
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
-import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
-import { promisify } from "node:util";
 import { readJob } from "@millrace/testing/millrace/jobs.ts";
 import { whyNoDatachain } from "@millrace/testing/programs/datachain-install.ts";
 import { assertStatuses, jobIdOf, logOf } from "./support/client-output.ts";
 import { ClientSuite } from "./support/client-suite.ts";
 import type { Result } from "./support/datachain.ts";
+import { makeRepository } from "./support/git-repository.ts";
 
 const skip = await whyNoDatachain();
 
@@ -72,27 +70,3 @@ describe("datachain job run --repository", { skip, concurrency: 2 }, () => {
     assert.match(stderr, /^Error: repository: expected .*MILLRACE_JOB_PATHS/);
   });
 });
-
-/** Creates three editions: a first commit with a tag, a branch, and the newest on main. Returns the first commit. */
-async function makeRepository(folder: string): Promise<string> {
-  await mkdir(join(folder, "tools"), { recursive: true });
-  const git = async (...args: string[]) => {
-    const identity = ["-c", "user.name=Test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false"];
-    const { stdout } = await promisify(execFile)("git", ["-C", folder, ...identity, ...args]);
-    return stdout.trim();
-  };
-  const commit = async (name: string) => {
-    await writeFile(join(folder, "tools/edition.py"), `name = "${name}"\n`);
-    await writeFile(join(folder, "data.txt"), `data of the ${name} edition`);
-    await git("add", ".");
-    await git("commit", "--quiet", "--message", name);
-  };
-  await git("init", "--quiet", "--initial-branch", "main");
-  await commit("first");
-  await git("tag", "v1");
-  await git("checkout", "--quiet", "-b", "feature/branch");
-  await commit("branch");
-  await git("checkout", "--quiet", "main");
-  await commit("newest");
-  return git("rev-parse", "v1");
-}

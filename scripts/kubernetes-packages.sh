@@ -1,6 +1,6 @@
 # Installs what the long form of the Kubernetes tests needs (CONTRIBUTING.md): some minutes and 200 MB, so not part of `npm test`.
 missing=""
-for package in etcd-server containerd runc containernetworking-plugins iproute2 openssl procps; do
+for package in etcd-server containerd runc containernetworking-plugins iproute2 openssl procps git python3-venv; do
   dpkg -s "$package" >/dev/null 2>&1 || missing="$missing $package"
 done
 [ -n "$missing" ] || exit 0

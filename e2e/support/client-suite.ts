@@ -16,6 +16,9 @@ export interface Gate {
   open(): Promise<void>;
 }
 
+/** Settings of the server. */
+export type Env = Readonly<Record<string, string>>;
+
 export class ClientSuite {
   server!: TestServer;
   /** The API itself, to prepare or check something without the client. */
@@ -25,10 +28,13 @@ export class ClientSuite {
   shared!: string;
   readonly #clients: Datachain[] = [];
 
-  /** Call this inside a suite: it starts the server before the tests and removes everything after them. */
-  static use(env: Readonly<Record<string, string>> = {}): ClientSuite {
+  /**
+   * Call this inside a suite: it starts the server before the tests and removes everything after them. A function
+   * prepares what the server needs, and returns its settings.
+   */
+  static use(env: Env | (() => Promise<Env>) = {}): ClientSuite {
     const suite = new ClientSuite();
-    before(() => suite.#start(env));
+    before(async () => suite.#start(typeof env === "function" ? await env() : env));
     after(() => suite.#stop());
     return suite;
   }
@@ -53,7 +59,7 @@ export class ClientSuite {
     return { path, wait: `while [ ! -e ${path} ]; do sleep 0.05; done`, open: () => writeFile(path, "") };
   }
 
-  async #start(env: Readonly<Record<string, string>>): Promise<void> {
+  async #start(env: Env): Promise<void> {
     this.shared = await mkdtemp(join(tmpdir(), "millrace-shared-"));
     await chmod(this.shared, 0o755);
     this.server = await TestServer.start({ env: { MILLRACE_JOB_PATHS: `${this.shared}:ro`, ...env } });

@@ -1,15 +1,16 @@
 /** A TCP proxy between a client and a server, whose connections a test cuts. */
 import { once } from "node:events";
-import { connect, createServer, type Server, type Socket } from "node:net";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
 export class CuttingProxy {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #targetPort: number;
 
-  static async start(targetPort: number): Promise<CuttingProxy> {
+  /** Listens at an address of this machine; its connections go to a port of the same machine. */
+  static async start(targetPort: number, address = "127.0.0.1"): Promise<CuttingProxy> {
     const proxy = new CuttingProxy(targetPort);
-    proxy.#server.listen(0, "127.0.0.1");
+    proxy.#server.listen(0, address);
     await once(proxy.#server, "listening");
     return proxy;
   }
@@ -24,8 +25,8 @@ export class CuttingProxy {
   }
 
   get url(): string {
-    const address = this.#server.address();
-    return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+    const { address, port } = this.#server.address() as AddressInfo;
+    return `http://${address}:${port}`;
   }
 
   /** The target of future connections. */

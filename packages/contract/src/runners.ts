@@ -29,7 +29,7 @@ const Usage = nullable(
 );
 
 /** The limits that a runner enforces. `lease`: the server was not heard, and another attempt may follow. */
-export const runnerLimits = ["memory", "processes", "disk", "lease"] as const;
+export const runnerLimits = ["memory", "processes", "disk", "log", "lease"] as const;
 
 const Orders = Type.Object(
   { cancel: Type.Boolean(), force: Type.Boolean() },
@@ -79,7 +79,7 @@ export const runnerLog = defineRoute({
   response: Type.Object({
     size: Type.Integer({ description: "bytes of the log that are here; the runner goes on from there" }),
   }),
-  errors,
+  errors: [...errors, "wrong_state"],
 });
 
 export const runnerBeat = defineRoute({

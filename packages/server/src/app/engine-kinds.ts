@@ -9,8 +9,8 @@ import { SlurmPlacer } from "../engines/slurm/slurm-placer.ts";
 
 const byRunner =
   (isolation: "none" | "container", placerOf: (settings: EngineSettings) => Promise<Placer>): OpenEngine =>
-  async ({ runners, jobsDir, url, ...settings }) =>
-    RunnerEngine.open({ isolation, runners, jobsDir, url, placer: await placerOf(settings) });
+  async ({ runners, jobsDir, url, limits, ...settings }) =>
+    RunnerEngine.open({ isolation, runners, jobsDir, url, limits, placer: await placerOf(settings) });
 
 /** The contract's schemas have checked options and secrets. */
 export const engineOpeners: Readonly<Record<string, OpenEngine>> = {

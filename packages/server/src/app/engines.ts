@@ -2,6 +2,7 @@
 import type { Logger } from "pino";
 import { keyFilePath, keyLocation } from "../admin/keys/key-file.ts";
 import type { Config } from "../configuration/config.ts";
+import { limitsHere } from "../configuration/groups/limits.ts";
 import { LocalEngine } from "../engines/local/local-engine.ts";
 import { readBootId } from "../engines/local/processes/processes.ts";
 import { type EngineEvents, Engines, type KeptLogs } from "../engines/registry.ts";
@@ -74,7 +75,7 @@ async function openLocal(config: Config, wiring: LocalWiring): Promise<LocalEngi
     ...config.localEngine,
     folders: folder.engine,
     hidden: [keyFilePath(keyLocation(config))],
-    limits: config.limits,
+    limits: limitsHere(config.limits),
     bootId: config.testing.bootId || (await readBootId()),
     claimDelay: faults.claimDelay,
     jobEnvironment: config.jobEnvironment,

@@ -67,7 +67,7 @@ export async function startMachinery(
     clusterEngines({
       ...{ store, keys, log, engines },
       kinds: { ...engineOpeners, ...others },
-      surroundings: (cluster) => ({ runners, jobsDir: folder.jobs, url, ...hints.of(cluster) }),
+      surroundings: (cluster) => ({ runners, jobsDir: folder.jobs, url, limits: config.limits, ...hints.of(cluster) }),
     }),
   );
   const measures = new WarehouseMeasures({ store, engines, warehouses, serverId, quotas: config.quotas });

@@ -3,7 +3,6 @@
  * and the rejected value.
  */
 import { isIP } from "node:net";
-import { totalmem } from "node:os";
 import { resolve } from "node:path";
 import { isTooOldLibrary, oldestLibrary } from "@millrace/contract";
 
@@ -38,11 +37,10 @@ export function bytes(given: string): number {
   return Number(match[1]) * 1024 ** power;
 }
 
-/** Parses a size, or a percentage of the machine's memory. Returns bytes. */
-export function memory(given: string): number {
-  const percent = /^(\d+)%$/.exec(given);
-  return percent ? Math.floor((totalmem() * Number(percent[1])) / 100) : bytes(given);
-}
+/** A number of bytes, or a percentage of the memory of the machine that runs a job. */
+export type Memory = number | `${number}%`;
+
+export const memory = (given: string): Memory => (/^\d+%$/.test(given) ? (given as Memory) : bytes(given));
 
 export interface UserRange {
   readonly first: number;

@@ -10,6 +10,11 @@ export interface JobLimits {
   readonly disk: number;
 }
 
+/** Limits of an attempt on another machine: its memory may be a percentage of that machine's. */
+export interface RemoteLimits extends Omit<JobLimits, "memory"> {
+  readonly memory: number | `${number}%`;
+}
+
 const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
 /** Formats a number of bytes with the units of the settings, such as `2 GiB`. */
 function size(bytes: number): string {
@@ -21,8 +26,11 @@ function size(bytes: number): string {
 const over = (what: string, setting: string) =>
   `The job was ended because it exceeded its limit of ${what} (server setting ${setting}).`;
 
-export const overMemory = ({ memory }: Pick<JobLimits, "memory">) =>
-  over(`${size(memory)} of memory`, "MILLRACE_JOB_MEMORY");
+export const overMemory = ({ memory }: Pick<RemoteLimits, "memory">) =>
+  over(
+    typeof memory === "number" ? `${size(memory)} of memory` : `${memory} of its machine's memory`,
+    "MILLRACE_JOB_MEMORY",
+  );
 
 export const overDisk = ({ disk }: Pick<JobLimits, "disk">, where = "its folders") =>
   over(`${size(disk)} in ${where}`, "MILLRACE_JOB_DISK");

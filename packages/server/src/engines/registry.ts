@@ -1,5 +1,6 @@
 /** Holds the engines of a server, by cluster, and tracks which of them cannot be reached. */
 import { type Engine, EngineUnreachable, type LogSource } from "./engine.ts";
+import type { RemoteLimits } from "./limit-words.ts";
 import type { Runners } from "./runners/runners.ts";
 
 /**
@@ -25,6 +26,8 @@ export interface EngineSurroundings extends EngineEvents {
   readonly jobsDir: string;
   /** Returns the URL at which runners reach the server. */
   readonly url: () => string;
+  /** Limits of every job. */
+  readonly limits: RemoteLimits;
 }
 
 /** What an engine gets of its cluster. The contract's schema has checked the options. */

@@ -83,6 +83,8 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
     frameworkErrors: (error, _request, reply) => void sendError(reply, new ApiError("bad_request", error.message)),
     clientErrorHandler: answerBrokenRequest(context.requests),
     genReqId: () => crypto.randomUUID(),
+    // Most requests log nothing, so they get no logger of their own: each line names its request as `reqId`.
+    childLoggerFactory: (log) => log,
     // Every path works with and without a trailing slash, without a redirect, because clients use both forms.
     routerOptions: { ignoreTrailingSlash: true },
     schemaErrorFormatter: validationError,
@@ -241,6 +243,7 @@ function logRequests(app: FastifyInstance, { metrics, requests }: HttpContext): 
     const level = reply.statusCode >= 500 && reply.statusCode < 503 ? "error" : "debug";
     request.log[level](
       {
+        reqId: request.id,
         method: request.method,
         path: request.url.split("?")[0],
         status: reply.statusCode,

@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { makeWheel } from "@millrace/testing/programs/wheels.ts";
 import type { IsolationLevel, JobSpec } from "../../src/engines/engine.ts";
 import { AttemptFolder } from "../../src/engines/local/attempt/attempt-folder.ts";
 import { DiskWatch } from "../../src/engines/local/attempt/limits.ts";
@@ -18,7 +19,6 @@ import { fileAt } from "../../src/execution/job-file.ts";
 import { observeOne } from "../support/attempts.ts";
 import { jobSpec } from "../support/job-spec.ts";
 import { type LocalFixture, localFixture, whyNot } from "../support/local-engine.ts";
-import { makeWheel } from "../support/wheels.ts";
 
 const run = promisify(execFile);
 

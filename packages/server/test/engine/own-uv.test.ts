@@ -8,12 +8,12 @@ import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { serveWheel } from "@millrace/testing/programs/wheels.ts";
 import type { IsolationLevel } from "../../src/engines/engine.ts";
 import type { LocalEngine } from "../../src/engines/local/local-engine.ts";
 import { observeOne } from "../support/attempts.ts";
 import { jobSpec } from "../support/job-spec.ts";
 import { type LocalFixture, localFixture, whyNot } from "../support/local-engine.ts";
-import { serveWheel } from "../support/wheels.ts";
 
 /** Settings with which an operator lets jobs reach an index. */
 const settings = Object.fromEntries(

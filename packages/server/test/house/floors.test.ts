@@ -179,7 +179,7 @@ const engines: Floors = {
   ray: ["engine.ts", "runners"],
   slurm: ["engine.ts", "runners"],
   local: [...everyEngine, "disk-usage.ts", "nobodys-user.ts", "warehouse-view.ts"],
-  "registry.ts": ["engine.ts", "runners"],
+  "registry.ts": ["engine.ts", "limit-words.ts", "runners"],
   "kept-logs.ts": ["log-file.ts", "registry.ts"],
 };
 

@@ -12,9 +12,9 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Client, routes } from "@millrace/contract";
 import { python, runJob } from "@millrace/testing/millrace/jobs.ts";
+import { makeWheel } from "@millrace/testing/programs/wheels.ts";
 import { readConfig } from "../../src/configuration/config.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
-import { makeWheel } from "../support/wheels.ts";
 
 describe("a library that is too old", () => {
   let server: InProcessServer;

@@ -9,6 +9,7 @@ import { after, before, describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { defaultOptions, type KubernetesOptions } from "@millrace/contract";
 import { whyNoKubernetes } from "@millrace/testing/programs/kubernetes/kubernetes.ts";
+import { jobsNamespace, makeNamespace } from "@millrace/testing/servers/kubernetes/jobs-namespace.ts";
 import { Kubernetes, nodeName } from "@millrace/testing/servers/kubernetes/kubernetes.ts";
 import { CannotStart, EngineUnreachable, type JobSpec, type Observation } from "../../src/engines/engine.ts";
 import { KubernetesPlacer } from "../../src/engines/kubernetes/kubernetes-placer.ts";
@@ -22,7 +23,6 @@ import { attemptNamed, observeOne } from "../support/attempts.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { jobSpec } from "../support/job-spec.ts";
 import { type Gateway, openGateway } from "./gateway.ts";
-import { jobsNamespace, makeNamespace } from "./jobs-namespace.ts";
 
 const skip = await whyNoKubernetes();
 

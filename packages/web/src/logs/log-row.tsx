@@ -114,7 +114,7 @@ export const ProgressLine = ({ progress }: { progress: Progress }) => (
     >
       <span style={{ width: `${100 * share(progress)}%` }} />
     </span>
-    <span className="nowrap">{`${Math.floor(100 * share(progress))} %`}</span>
+    <span className="nowrap">{`${Math.floor(100 * share(progress))}%`}</span>
     <span className="nowrap soft">{progress.count}</span>
     {progress.rate !== undefined && <span className="nowrap soft">{progress.rate}</span>}
     {progress.left !== undefined && share(progress) < 1 && (

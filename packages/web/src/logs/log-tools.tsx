@@ -102,12 +102,11 @@ function SearchForm({ search, onHit }: { search: SearchState; onHit: (line: numb
       />
       <Button
         kind="bare"
-        className="mono"
         aria-pressed={isRegex}
-        title="Regular expression"
+        title="Searches with a regular expression"
         onClick={() => search.onKind(!isRegex)}
       >
-        .*<span className="hidden-text">Regular expression</span>
+        Regex
       </Button>
       {text !== "" && (
         <>

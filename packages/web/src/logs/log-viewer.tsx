@@ -6,7 +6,7 @@ import { Button } from "../look/button.tsx";
 import { bytes } from "../look/bytes.ts";
 import { LoadError } from "../look/states.tsx";
 import { plainOf } from "./ansi.ts";
-import { rowsOf } from "./folds.ts";
+import { type Fold, rowsOf } from "./folds.ts";
 import { LogRow, ProgressLine } from "./log-row.tsx";
 import { LogTools } from "./log-tools.tsx";
 import "./logs.css";
@@ -52,6 +52,8 @@ function Viewer({ job, attempt }: { job: Job; attempt: number | undefined }) {
   const goTo = (number: number) => {
     setCurrent(number);
     view.goTo(rows.rowOf(number - 1));
+    // On a phone the log may be below the window.
+    view.frame.current?.scrollIntoView({ block: "nearest" });
   };
   useJumps({ selected, isCounted: lines.total !== undefined, goTo });
   useEffect(() => {
@@ -96,7 +98,7 @@ function Viewer({ job, attempt }: { job: Job; attempt: number | undefined }) {
           const number = lines.total === undefined ? undefined : at + 1;
           const isHit = number !== undefined && number === current;
           return (
-            <div key={at} data-row={row}>
+            <div key={at} data-row={row} className={fold && isOpen ? builtClass(at, fold) : undefined}>
               {fold && isOpen && at === fold.from && <FoldEnd onClose={toggleFold} />}
               <LogRow
                 number={number}
@@ -180,6 +182,10 @@ const FoldRow = ({ row, count, onOpen }: { row: number; count: number; onOpen: (
   </div>
 );
 
+/** Lines of the open fold have a bar at their left, and a line where the script's own lines begin. */
+const builtClass = (at: number, { from, to }: Fold) =>
+  at < from || at > to ? undefined : at === to ? "log-built last" : "log-built";
+
 const FoldEnd = ({ onClose }: { onClose: () => void }) => (
   <div className="log-row fold">
     <span className="log-number" />
@@ -213,7 +219,7 @@ const LogFoot = ({ log: { lines, isLive, isConnected } }: { log: OpenLog }) => (
     <span>
       {lines.total === undefined
         ? lines.size > 0
-          ? `Counting lines: ${Math.floor((100 * lines.counted) / lines.size)} %`
+          ? `Counting lines: ${Math.floor((100 * lines.counted) / lines.size)}%`
           : "\u00a0"
         : `${count.format(lines.total)} ${lines.total === 1 ? "line" : "lines"}, ${bytes(lines.size)}`}
     </span>
@@ -242,7 +248,7 @@ function LogEnd({ isLive, view }: { isLive: boolean; view: LogWindow }) {
   if (view.isAtEnd) return null;
   return (
     <Button kind="bare" icon="down" onClick={view.goToEnd}>
-      Go to the end
+      <span className="log-word">Go to the end</span>
     </Button>
   );
 }

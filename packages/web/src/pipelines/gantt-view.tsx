@@ -94,10 +94,7 @@ function EmptyRow({ pipeline, run }: { pipeline: Pipeline; run: JobPipelineRun }
   return (
     <li>
       <Who run={run} />
-      <span className="lane small soft cut" title={words}>
-        {words}
-      </span>
-      <span className="number soft small">–</span>
+      <span className="reason small soft">{words}</span>
     </li>
   );
 }

@@ -10,9 +10,10 @@ import { pipelinePath } from "../paths/pipeline-paths.ts";
 import { startOf } from "./pipeline-time.ts";
 import { Progress } from "./progress.tsx";
 import { datasetsInWords, Trigger } from "./trigger.tsx";
-import { Why } from "./why.tsx";
+import "./pipelines.css";
 
-const columnsFor = (team: string): readonly Column<Pipeline>[] => [
+/** Why pipelines failed has a column only if some did. */
+const columnsFor = (team: string, hasFailures: boolean): readonly Column<Pipeline>[] => [
   { title: "Status", cell: ({ status }) => <Status status={status} /> },
   {
     title: "Name",
@@ -21,19 +22,26 @@ const columnsFor = (team: string): readonly Column<Pipeline>[] => [
   { title: "Jobs complete", cell: (pipeline) => <Progress pipeline={pipeline} /> },
   {
     title: "Datasets",
-    wide: true,
+    wide: !hasFailures,
     optional: true,
     cell: (pipeline) => (
-      <>
-        <span title={pipeline.datasets.join("\n")}>{datasetsInWords(pipeline)}</span>
-        <Why reason={failureOf(pipeline)} />
-      </>
+      <span className={hasFailures ? "datasets-cell cut" : undefined} title={pipeline.datasets.join("\n")}>
+        {datasetsInWords(pipeline)}
+      </span>
     ),
   },
+  ...(hasFailures ? [reasonColumn] : []),
   { title: "Started by", optional: true, cell: (pipeline) => <Trigger pipeline={pipeline} /> },
   { title: "Created", optional: true, cell: ({ created_at }) => <Time at={created_at} /> },
   { title: "Took", number: true, cell: (pipeline) => <PipelineTook pipeline={pipeline} /> },
 ];
+
+const reasonColumn: Column<Pipeline> = {
+  title: "Why it failed",
+  wide: true,
+  optional: true,
+  cell: (pipeline) => <span title={failureOf(pipeline)}>{failureOf(pipeline) ?? <span className="soft">–</span>}</span>,
+};
 
 const failureOf = ({ status, error_message }: Pipeline) =>
   status === "FAILED" && error_message !== null ? reasonLine(error_message) : undefined;
@@ -42,7 +50,7 @@ export function PipelineTable({ pipelines }: { pipelines: readonly Pipeline[] })
   return (
     <Table
       label="Pipelines"
-      columns={columnsFor(useTeam())}
+      columns={columnsFor(useTeam(), pipelines.some(failureOf))}
       items={pipelines}
       keyOf={({ pipeline_id }) => pipeline_id}
     />

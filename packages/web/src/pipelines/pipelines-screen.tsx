@@ -40,9 +40,9 @@ export default function PipelinesScreen() {
         </>
       }
     >
-      <div className="row wrap apart">
-        <Chips label="Status" options={states} value={status} onChoose={setStatus} />
+      <div className="row wrap">
         <SearchField label="Search pipelines and datasets" value={search} onSearch={setSearch} />
+        <Chips label="Status" options={states} value={status} onChoose={setStatus} />
       </div>
       <Read from={found}>
         {({ pages }) => {

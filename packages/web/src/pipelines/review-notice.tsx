@@ -10,7 +10,7 @@ export function ReviewNotice({ pipeline }: { pipeline: Pipeline }) {
       <p className="review-notice row">
         <Icon name="pause" />
         <span>
-          {`Nothing runs yet. Review the ${pipeline.total === 1 ? "job" : `${pipeline.total.toLocaleString("en")} jobs`}: select a job to remove it, change the settings, then start the pipeline.`}
+          {`Nothing runs yet. Review the ${pipeline.total === 1 ? "job" : `${pipeline.total.toLocaleString("en")} jobs`}: select those that you want to remove, change the settings, then start the pipeline.`}
         </span>
       </p>
     );

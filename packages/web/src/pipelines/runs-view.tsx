@@ -41,13 +41,17 @@ function Grid({ pipelines, current }: { pipelines: readonly Pipeline[]; current:
     current.schedule_name === null ? `for ${current.triggered_from}` : `of the schedule ${current.schedule_name}`;
   return (
     <div className="stack tight">
-      <p className="small soft">{`The last ${pipelines.length === 1 ? "pipeline" : `${pipelines.length} pipelines`} ${what}, the newest at the right. The bars above are how long each took.`}</p>
+      <p className="small soft">
+        {pipelines.length === 1
+          ? `The only pipeline ${what} so far. The bar shows how long it took.`
+          : `The last ${pipelines.length} pipelines ${what}, the newest at the right. The bars show how long each took.`}
+      </p>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a table that is wider than the screen is scrolled with the keyboard */}
       <section className="table-frame" aria-label="Last runs" tabIndex={0}>
         <table className="run-grid">
           <thead>
             <tr>
-              <th scope="col">Job</th>
+              <th scope="col">Pipeline</th>
               {columns.map((column) => (
                 <th
                   key={column.pipeline.pipeline_id}

@@ -43,7 +43,11 @@ export function SettingsView({ pipeline }: { pipeline: Pipeline }) {
         >
           Save the settings
         </Button>
-        {saving.isDone && !isChanged && <span role="status">Saved.</span>}
+        {saving.isDone && !isChanged && (
+          <span role="status" className="good">
+            Saved
+          </span>
+        )}
       </div>
     </form>
   );

@@ -23,7 +23,7 @@ export function TableView({ pipeline }: { pipeline: Pipeline }) {
   const [most, setMost] = useState(step);
   const runs = pipeline.job_runs.filter(({ status }) => !state || status === state);
   return (
-    <div className="stack tight">
+    <div className="stack">
       <Chips label="Status" options={statesOf(pipeline.job_runs)} value={state} onChoose={setState} />
       {runs.length === 0 ? (
         <Empty title="No job of the pipeline has this status" />

@@ -2,6 +2,7 @@
 import { access, constants, stat } from "node:fs/promises";
 import type { Config } from "../../configuration/config.ts";
 import type { DataSettings } from "../../configuration/groups/data.ts";
+import { limitsHere } from "../../configuration/groups/limits.ts";
 import { inspectMachine, type MachineFacts } from "../../engines/local/inspect.ts";
 import { DataFolder } from "../../machine/data-folder.ts";
 import { checkDisk, checkFileSystem, checkInodes, checkPermissions } from "./file-system.ts";
@@ -66,7 +67,7 @@ async function checkJobs(config: DoctorSettings): Promise<Finding[]> {
     ...config.localEngine,
     foldersIn: (folder) => new DataFolder(folder).engine,
     wanted: config.localEngine.isolation,
-    limits: config.limits,
+    limits: limitsHere(config.limits),
     jobEnvironment: config.jobEnvironment,
   });
   return [programs(facts), python(facts), isolation(facts)];

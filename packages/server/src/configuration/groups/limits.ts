@@ -1,6 +1,7 @@
 /** Settings: what one job may use of the machine that runs it. */
-import { bytes, integer, memory } from "../parse.ts";
-import { group, setting } from "../setting.ts";
+import { totalmem } from "node:os";
+import { bytes, integer, type Memory, memory } from "../parse.ts";
+import { group, setting, type Values } from "../setting.ts";
 
 export const limits = group("Limits of a job", {
   seconds: setting({
@@ -12,7 +13,8 @@ export const limits = group("Limits of a job", {
   memory: setting({
     env: "MILLRACE_JOB_MEMORY",
     fallback: "80%",
-    description: "maximum memory of a job, as a size or as a percentage of the machine's memory; 0 means no limit",
+    description:
+      "maximum memory of a job, as a size or as a percentage of the memory of the machine that runs it; 0 means no limit",
     parse: memory,
   }),
   processes: setting({
@@ -41,3 +43,14 @@ export const limits = group("Limits of a job", {
     parse: bytes,
   }),
 });
+
+type Limits = Values<typeof limits>;
+
+/** Returns the limits of a job that runs on this machine, with its memory in bytes. */
+export const limitsHere = (all: Limits): Omit<Limits, "memory"> & { readonly memory: number } => ({
+  ...all,
+  memory: bytesHere(all.memory),
+});
+
+const bytesHere = (memory: Memory) =>
+  typeof memory === "number" ? memory : Math.floor((totalmem() * Number.parseInt(memory, 10)) / 100);

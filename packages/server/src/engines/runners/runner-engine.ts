@@ -10,11 +10,12 @@ import {
   type LogSource,
   type Observation,
 } from "../engine.ts";
-import { type JobLimits, overDisk, overLogSize, overMemory, overProcesses, overSeconds } from "../limit-words.ts";
+import { overDisk, overLogSize, overMemory, overProcesses, overSeconds, type RemoteLimits } from "../limit-words.ts";
 import { LogFile } from "../log-file.ts";
 import { type InsideScript, readInsideScripts } from "../phases/inside-scripts.ts";
 import { stepsOf } from "../phases/steps.ts";
 import { readSamples } from "../usage-file.ts";
+import { ForcedEnds, obeyMs } from "./forced-ends.ts";
 import type { Placed, Placer } from "./placer.ts";
 import type { End, RunnerFolder } from "./runner-folder.ts";
 import { readRunner } from "./runner-text.ts";
@@ -38,16 +39,13 @@ export interface RunnerEngineOptions {
    */
   readonly leaseSeconds?: number;
   /** Limits of every attempt; absent if there are none. */
-  readonly limits?: JobLimits;
+  readonly limits?: RemoteLimits;
   /** Folder on the machines of the cluster in which runners keep virtualenvs for later jobs; absent if they keep none. */
   readonly environments?: string;
 }
 
 const usualSilenceMs = 60_000;
 const usualLeaseSeconds = 900;
-
-/** If a runner that must be killed has not been heard for this many milliseconds, the engine removes it. */
-const deafMs = 15_000;
 
 /** What the engine says of a runner: that it waits or runs, or how it ended. */
 interface Told {
@@ -62,10 +60,11 @@ export class RunnerEngine implements Engine {
   readonly #scripts: ReadonlyMap<InsideScript, string>;
   readonly #runner: string;
   readonly #silenceMs: number;
-  readonly #terms: { readonly limits: JobLimits; readonly leaseSeconds: number };
+  readonly #terms: { readonly limits: RemoteLimits; readonly leaseSeconds: number };
   readonly #submitting = new Map<string, Promise<string>>();
   /** When each attempt was first missing in the engine's list, by the monotonic clock. */
   readonly #missing = new Map<string, number>();
+  readonly #forced: ForcedEnds;
 
   static open = async (options: RunnerEngineOptions): Promise<RunnerEngine> =>
     new RunnerEngine(options, await readInsideScripts(), await readRunner());
@@ -79,6 +78,7 @@ export class RunnerEngine implements Engine {
       limits: options.limits ?? noLimits,
       leaseSeconds: options.leaseSeconds ?? usualLeaseSeconds,
     };
+    this.#forced = new ForcedEnds(options.runners.now);
     this.capabilities = { isolation: options.isolation };
     if (options.placer.inFlight !== undefined) this.inFlight = options.placer.inFlight;
   }
@@ -101,6 +101,7 @@ export class RunnerEngine implements Engine {
     if (!folder.has("job")) {
       for (const [index, file] of spec.files.entries()) await file.placeAt(`${folder.path}/file.${index}`);
       if (spec.isRetried) folder.write("lease", "");
+      folder.writeJson("limits", this.#terms.limits);
       folder.writeJson("job", travellingJob(spec, this.#scripts, this.#terms));
     }
     const isRepeated = folder.has("code");
@@ -152,21 +153,13 @@ export class RunnerEngine implements Engine {
   #observe({ key, handle }: Attempt, { placed, ended }: Told): Observation {
     const folder = this.#folder(key);
     const end = folder.end();
-    if (end) {
-      const { code, phase, finishedAt, metrics } = end;
-      const steps = stepsOf(begunPhases(end.steps), finishedAt);
-      return {
-        state: "EXITED",
-        steps,
-        exit: { code, phase, finishedAt },
-        metrics,
-        overLimit: folder.text("limit") || this.#limitWords(end),
-      };
-    }
+    if (end) return this.#exited(folder, end);
     const claim = folder.claim();
     if (claim?.instance === null) return { state: "ABSENT" };
     const isGone = this.#isGone(key, placed) || ended !== undefined;
     if (claim === undefined) return this.#unclaimed(folder, handle, { placed, ended }, isGone);
+    if (placed === undefined && this.#forced.isRemoved(key) && this.#mayEnd(folder, key, isGone))
+      return this.#exited(folder, this.#options.runners.endRemoved(key));
     const steps = stepsOf(begunPhases(folder.steps()), undefined);
     // If the engine knows that the runner has ended, nobody has to wait for its lease.
     const lease = ended === undefined && folder.has("lease") ? 1000 * this.#terms.leaseSeconds : 0;
@@ -178,6 +171,21 @@ export class RunnerEngine implements Engine {
       why: `its runner on ${claim.host} ended without a word${ended === undefined ? "" : ` (${ended})`}`,
     };
   }
+
+  #exited(folder: RunnerFolder, end: End): Observation {
+    const { code, phase, finishedAt, metrics } = end;
+    const steps = stepsOf(begunPhases(end.steps), finishedAt);
+    const overLimit = folder.text("limit") || this.#limitWords(folder, end);
+    return { state: "EXITED", steps, exit: { code, phase, finishedAt }, metrics, overLimit };
+  }
+
+  /**
+   * Whether an attempt ends by the server's word, after the engine has removed its runner and does not list it. If
+   * another attempt may follow, the engine must have missed it for longer; and a runner that is not heard may be on a
+   * node that the engine has lost, so that its lease decides.
+   */
+  #mayEnd = (folder: RunnerFolder, key: string, isGone: boolean) =>
+    !folder.has("lease") || (isGone && !this.#isSilent(key, this.#silenceMs));
 
   /** The state of an attempt that no runner has claimed. */
   #unclaimed(folder: RunnerFolder, handle: string | null, { placed, ended }: Told, isGone: boolean): Observation {
@@ -198,12 +206,16 @@ export class RunnerEngine implements Engine {
     return { state: "LOST", steps: [], why: `its runner ended before it reached this server (${ended})` };
   }
 
-  #limitWords({ overLimit }: End): string | null {
+  #limitWords(folder: RunnerFolder, { overLimit }: End): string | null {
     if (overLimit === null) return null;
-    const { limits, leaseSeconds } = this.#terms;
-    const words = { memory: overMemory, processes: overProcesses, disk: overDisk };
-    return overLimit === "lease" ? unheard(leaseSeconds) : words[overLimit](limits);
+    if (overLimit === "lease") return unheard(this.#terms.leaseSeconds);
+    const limits = this.#limitsOf(folder);
+    const words = { memory: overMemory, processes: overProcesses, disk: overDisk, log: overLogSize };
+    return limits[overLimit] === 0 ? null : words[overLimit](limits);
   }
+
+  /** An attempt keeps the limits that its runner got, also if the server was restarted with others. */
+  #limitsOf = (folder: RunnerFolder): RemoteLimits => folder.limits() ?? this.#terms.limits;
 
   /** Whether the engine has not listed the attempt for a while. */
   #isGone(key: string, placed: Placed | undefined): boolean {
@@ -211,14 +223,15 @@ export class RunnerEngine implements Engine {
       this.#missing.delete(key);
       return false;
     }
-    const since = this.#missing.get(key) ?? performance.now();
+    const now = this.#now();
+    const since = this.#missing.get(key) ?? now;
     this.#missing.set(key, since);
-    return performance.now() - since >= (this.#options.placer.absentMs ?? this.#silenceMs);
+    return now - since >= (this.#options.placer.absentMs ?? this.#silenceMs);
   }
 
   #isSilent(key: string, ms: number): boolean {
     const { runners } = this.#options;
-    return performance.now() - (runners.heard(key)?.at ?? runners.opened) >= ms;
+    return this.#now() - (runners.heard(key)?.at ?? runners.opened) >= ms;
   }
 
   async withdraw({ key, handle }: Attempt): Promise<boolean> {
@@ -228,11 +241,16 @@ export class RunnerEngine implements Engine {
     return true;
   }
 
-  async cancel({ key, handle }: Attempt, force: boolean): Promise<void> {
-    const { runners, placer } = this.#options;
-    runners.order(key, { force });
-    // A runner that hears nothing is ended by its engine.
-    if (force && this.#isSilent(key, deafMs)) await placer.remove(key, handle);
+  async cancel(attempt: Attempt, force: boolean): Promise<void> {
+    this.#options.runners.order(attempt.key, { force });
+    if (force) await this.#insist(attempt);
+  }
+
+  /** A runner that hears nothing, or that does not end its job, is removed by its engine. */
+  async #insist({ key, handle }: Attempt): Promise<void> {
+    if (this.#folder(key).end() || !this.#forced.isDue(key, this.#isSilent(key, obeyMs))) return;
+    await this.#options.placer.remove(key, handle);
+    this.#forced.noteRemoved(key);
   }
 
   async end(attempt: Attempt, why: string): Promise<void> {
@@ -253,6 +271,7 @@ export class RunnerEngine implements Engine {
     const { runners, placer } = this.#options;
     const folder = this.#folder(key);
     this.#missing.delete(key);
+    this.#forced.forget(key);
     runners.forget(key);
     await folder.clean();
     if (placer.leavesNothing && folder.has("end")) return;
@@ -263,18 +282,20 @@ export class RunnerEngine implements Engine {
 
   async age(key: string): Promise<number | undefined> {
     const heard = this.#options.runners.heard(key);
-    return heard && !this.#folder(key).end() ? heard.age + performance.now() - heard.at : undefined;
+    return heard && !this.#folder(key).end() ? heard.age + this.#now() - heard.at : undefined;
   }
 
   usage = async (key: string) => readSamples(this.#folder(key).usage);
 
   /** Ends an attempt that is over a limit which the server can see. Its runner enforces the others. */
   async watch(key: string): Promise<void> {
-    const { limits } = this.#terms;
+    const folder = this.#folder(key);
+    // It was ordered before, perhaps by a server that has been restarted since.
+    if (folder.has("force")) return this.#insist(named(key));
+    const limits = this.#limitsOf(folder);
     const age = (await this.age(key)) ?? 0;
     if (limits.seconds > 0 && age > 1000 * limits.seconds) await this.end(named(key), overSeconds(limits));
-    else if (limits.log > 0 && this.#folder(key).logSize() > limits.log)
-      await this.end(named(key), overLogSize(limits));
+    else if (limits.log > 0 && folder.sentSize() > limits.log) await this.end(named(key), overLogSize(limits));
   }
 
   async openLog(key: string): Promise<LogSource> {
@@ -285,12 +306,13 @@ export class RunnerEngine implements Engine {
   forget = (key: string) => this.#folder(key).remove();
   close = () => this.#options.placer.close();
 
+  #now = () => this.#options.runners.now();
   #folder = (key: string) => this.#options.runners.folder(key);
 }
 
 const named = (key: string): Attempt => ({ key, handle: null, epoch: "" });
 
-const noLimits: JobLimits = { seconds: 0, memory: 0, processes: 0, openFiles: 0, log: 0, disk: 0 };
+const noLimits: RemoteLimits = { seconds: 0, memory: 0, processes: 0, openFiles: 0, log: 0, disk: 0 };
 
 const unheard = (seconds: number) =>
   `The job was ended because its machine could not reach the server for ${durationWords(seconds)}, and another attempt may follow.`;

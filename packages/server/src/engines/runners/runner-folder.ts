@@ -18,6 +18,7 @@ import { access, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { runnerLimits } from "@millrace/contract";
 import type { Exit } from "../engine.ts";
+import type { RemoteLimits } from "../limit-words.ts";
 
 /** Who has claimed an attempt: a runner, by its instance, or the server, which withdrew it. */
 export interface Claim {
@@ -91,6 +92,8 @@ export class RunnerFolder {
   claim = () => this.#json<Claim>("claim");
   end = () => this.#json<End>("end");
   steps = () => this.#json<readonly Begun[]>("steps") ?? [];
+  /** The limits with which the attempt was submitted; undefined if that was before they were noted. */
+  limits = () => this.#json<RemoteLimits>("limits");
   /** Whether the attempt is one of a runner and has not been cleaned up. */
   hasJob = () =>
     access(join(this.path, "job")).then(

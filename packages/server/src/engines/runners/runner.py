@@ -112,6 +112,8 @@ class Processes:
     SUBREAPER = 36
 
     def __init__(self):
+        # Processes and threads at the last sample.
+        self.tasks = 0
         ctypes.CDLL(None).prctl(self.SUBREAPER, 1, 0, 0, 0)
 
     def stats(self):
@@ -140,11 +142,16 @@ class Processes:
         ticks = sum(sum(map(int, fields[11:15])) for fields in stats)
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
         alive = [fields for fields in stats if fields[0] != "Z"]
+        self.tasks = sum(int(fields[17]) for fields in alive)
         return {
             "cpu_seconds": ticks / os.sysconf("SC_CLK_TCK") + ended.ru_utime + ended.ru_stime,
             "memory_bytes": sum(max(0, int(fields[21])) for fields in alive) * resource.getpagesize(),
             "processes": len(alive),
         }
+
+    def memory(self):
+        """Returns the bytes that the processes occupy together: what several of them share counts once."""
+        return sum(map(proportional, self.all()))
 
     def signal(self, number):
         for pid in self.all():
@@ -168,6 +175,15 @@ class Processes:
             pass
 
 
+def proportional(pid):
+    """Returns the memory of a process, with its share of what it shares with others."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", encoding="latin-1") as file:
+            return sum(int(line.split()[1]) * 1024 for line in file if line.startswith("Pss:"))
+    except OSError:
+        return 0  # It has ended, or it is not ours any more.
+
+
 class Attempt:
     """What the threads of the runner share. `lock` guards the steps and the orders."""
 
@@ -177,7 +193,7 @@ class Attempt:
         self.canceled = False
         self.forced = False
         self.usage = None
-        # The limit that ended the job: memory, processes, disk or lease.
+        # The limit that ended the job: memory, processes, disk, log or lease.
         self.over_limit = None
         self.refused = False
         self.over = threading.Event()
@@ -186,13 +202,24 @@ class Attempt:
 
 
 class LogSender(threading.Thread):
-    """Sends the log as it grows. After the end of the job it sends the rest, however long the server is away."""
+    """
+    Sends the log as it grows. After the end of the job it sends the rest, however long the server is away. What is
+    beyond the limit of the log is not sent.
+    """
 
-    def __init__(self, server, path, attempt):
+    def __init__(self, server, path, attempt, limit):
         super().__init__(daemon=True)
         self.server, self.path, self.attempt = server, path, attempt
+        self.limit = limit or float("inf")
         self.offset = 0
         self.problem = None
+
+    def size(self):
+        """Returns the size of the log as the server is to have it."""
+        return min(os.path.getsize(self.path), self.limit)
+
+    def is_over(self):
+        return os.path.getsize(self.path) > self.limit
 
     def run(self):
         try:
@@ -211,23 +238,33 @@ class LogSender(threading.Thread):
     def pass_on(self, file):
         over = self.attempt.over.is_set()
         file.seek(self.offset)
-        piece = file.read(PIECE)
+        piece = file.read(min(PIECE, max(0, self.size() - self.offset)))
         if piece:
-            self.offset = self.server.call("log", piece, {"offset": self.offset})["size"]
+            self.offset = self.accepted(piece)
         elif over:
             return False
         else:
             self.attempt.over.wait(0.1)
         return True
 
+    def accepted(self, piece):
+        try:
+            return self.server.call("log", piece, {"offset": self.offset})["size"]
+        except Refused as refusal:
+            if refusal.code != 409:
+                raise
+            # The log is longer than the server allows by now; `Watch` ends the job.
+            self.limit = self.offset
+            return self.offset
+
 
 class Watch(threading.Thread):
     """Samples what the job uses, and ends it if it exceeds a limit, or if its server was not heard for its lease."""
 
-    def __init__(self, attempt, processes, job, folder):
+    def __init__(self, attempt, processes, job, folder, sender):
         super().__init__(daemon=True)
-        self.attempt, self.processes, self.folder = attempt, processes, folder
-        self.limits = job["limits"]
+        self.attempt, self.processes, self.folder, self.sender = attempt, processes, folder, sender
+        self.limits = {**job["limits"], "memory": in_bytes(job["limits"]["memory"])}
         self.lease = job["lease_seconds"]
         self.count_next = 0
 
@@ -242,9 +279,13 @@ class Watch(threading.Thread):
                 self.processes.signal(signal.SIGKILL)
 
     def exceeded(self):
-        for name, used in (("memory", "memory_bytes"), ("processes", "processes")):
-            if 0 < self.limits[name] < self.attempt.usage[used]:
-                return name
+        # Adding up what processes share is quick and gives too much, so that it only tells when to look closer.
+        if 0 < self.limits["memory"] < self.attempt.usage["memory_bytes"] and self.processes.memory() > self.limits["memory"]:
+            return "memory"
+        if 0 < self.limits["processes"] < self.processes.tasks:
+            return "processes"
+        if self.sender.is_over():
+            return "log"
         if self.lease is not None and time.monotonic() - self.attempt.heard > self.lease:
             return "lease"
         return "disk" if self.limits["disk"] > 0 and self.is_disk_over() else None
@@ -253,20 +294,39 @@ class Watch(threading.Thread):
         began = time.monotonic()
         if began < self.count_next:
             return False
-        used = disk_usage(self.folder)
+        # The log has a limit of its own.
+        used = disk_usage(self.folder, self.sender.path)
         took = time.monotonic() - began
         self.count_next = time.monotonic() + max(2 * SAMPLE, COUNTING_SHARE * took)
         return used > self.limits["disk"]
 
 
-def disk_usage(folder):
-    """Returns the bytes that the files below a folder occupy. A file with several names counts once."""
+def in_bytes(memory):
+    """Returns a limit of memory in bytes. A percentage is one of this machine's memory."""
+    if not isinstance(memory, str):
+        return memory
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * int(memory.rstrip("%")) // 100
+
+
+def limit_open_files(most):
+    """Limits the open files of each process: children inherit it. Only root could exceed the machine's own limit."""
+    own = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if most > 0:
+        most = most if own == resource.RLIM_INFINITY else min(most, own)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def disk_usage(folder, without):
+    """Returns the bytes that the files below a folder occupy, except one. A file with several names counts once."""
     seen, total = set(), 0
     for path, folders, files in os.walk(folder):
         for name in folders + files:
+            entry = os.path.join(path, name)
             try:
-                found = os.lstat(os.path.join(path, name))
+                found = os.lstat(entry)
             except OSError:
+                continue
+            if entry == without:
                 continue
             if found.st_nlink == 1 or (found.st_dev, found.st_ino) not in seen:
                 total += found.st_blocks * 512
@@ -345,8 +405,10 @@ class Runner:
         for path in (self.work, self.input):
             os.mkdir(path, 0o700)
         open(self.log, "wb").close()
-        sender = LogSender(self.server, self.log, self.attempt)
-        watch = Watch(self.attempt, self.processes, self.job, self.folder)
+        limits = self.job["limits"]
+        limit_open_files(limits.get("open_files", 0))
+        sender = LogSender(self.server, self.log, self.attempt, limits.get("log", 0))
+        watch = Watch(self.attempt, self.processes, self.job, self.folder, sender)
         signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=self.leave, daemon=True).start())
         for thread in (sender, self.beats, watch):
             thread.start()
@@ -361,7 +423,8 @@ class Runner:
         if sender.problem is not None:
             raise sender.problem
         report = {"exit_code": code, "phase": phase, "finished_at": finished, "metrics": self.metrics()}
-        over = self.attempt.over_limit
+        # The job may have written much just before its end.
+        over = self.attempt.over_limit or ("log" if sender.is_over() else None)
         self.report({**report, "steps": self.attempt.steps, "usage": usage, "over_limit": over}, sender)
         return 0
 
@@ -375,7 +438,7 @@ class Runner:
         """Reports the end. If the server lacks a part of the log, because it lost what it had, sends that again."""
         while True:
             try:
-                self.server.call("end", {**report, "log_size": os.path.getsize(self.log)})
+                self.server.call("end", {**report, "log_size": sender.size()})
                 return
             except Refused as refusal:
                 if refusal.code != 409:

@@ -12,11 +12,11 @@ import { appendSample, isDue } from "../usage-file.ts";
 import { type Begun, type End, RunnerFolder, type RunnerLimit } from "./runner-folder.ts";
 
 /**
- * A runner is refused: the attempt is `taken` by another runner or `over`, its log is `incomplete`, or the file that it
- * asks for is `missing`.
+ * A runner is refused: the attempt is `taken` by another runner or `over`, its log is `incomplete` or `full`, or the
+ * file that it asks for is `missing`.
  */
 export class RunnerRefused extends Error {
-  readonly why: "taken" | "over" | "incomplete" | "missing";
+  readonly why: "taken" | "over" | "incomplete" | "full" | "missing";
   constructor(why: RunnerRefused["why"], message: string) {
     super(message);
     this.why = why;
@@ -69,6 +69,12 @@ interface Heard {
 /** A beat is answered after this many milliseconds, or at once if there is an order that the runner does not know. */
 const beatMs = 5000;
 
+/** Bytes of a log that are accepted beyond its limit, so that a runner that keeps the limit is never refused. */
+const logSlack = 2 * 1024 * 1024;
+
+/** Exit code of a job that was killed. */
+const killed = 137;
+
 const hashOf = (secret: string) => hash("sha256", secret);
 
 /** Keys become names of folders, so only these are accepted from outside. */
@@ -82,11 +88,15 @@ export class Runners {
   readonly #orders = new EventEmitter().setMaxListeners(0);
   readonly #appending = new Map<string, Promise<number>>();
   readonly #onChange: (key: string, what: string) => void;
-  readonly opened = performance.now();
+  /** Milliseconds of a monotonic clock. */
+  readonly now: () => number;
+  readonly opened: number;
 
-  constructor(jobsDir: string, onChange: (key: string, what: string) => void) {
+  constructor(jobsDir: string, onChange: (key: string, what: string) => void, now = () => performance.now()) {
     this.#jobsDir = jobsDir;
     this.#onChange = onChange;
+    this.now = now;
+    this.opened = now();
   }
 
   folder = (key: string) => new RunnerFolder(this.#jobsDir, key);
@@ -147,9 +157,14 @@ export class Runners {
   /** Appends to the log; calls for one attempt are carried out one after another. Returns the size of the log then. */
   append(key: string, offset: number, bytes: Uint8Array): Promise<number> {
     const folder = this.#running(key);
+    // A runner that sends the rest of a long log after the end of its job does not beat any more.
+    this.#hear(key, 0);
     const appending = (this.#appending.get(key) ?? Promise.resolve(0))
       .catch(() => 0)
-      .then(() => folder.append(offset, bytes));
+      .then(() => {
+        refuseIfFull(folder, bytes.length);
+        return folder.append(offset, bytes);
+      });
     this.#appending.set(key, appending);
     return appending.finally(() => {
       if (this.#appending.get(key) === appending) this.#appending.delete(key);
@@ -194,6 +209,19 @@ export class Runners {
     this.#onChange(key, "end");
   }
 
+  /**
+   * Ends an attempt whose runner was removed and has not reported the end. Nothing that the runner says later counts.
+   * Returns the end.
+   */
+  endRemoved(key: string): End {
+    const folder = this.folder(key);
+    const steps = folder.steps();
+    const phase = steps.at(-1)?.name ?? "start";
+    const end = { code: killed, phase, finishedAt: Date.now(), steps, overLimit: null, metrics: null };
+    folder.writeJson("end", end satisfies End);
+    return end;
+  }
+
   #ordersOf = (folder: RunnerFolder): Orders => ({ cancel: folder.has("cancel"), force: folder.has("force") });
 
   async #newOrder(key: string, gone: AbortSignal): Promise<void> {
@@ -203,7 +231,7 @@ export class Runners {
 
   /** An attempt never becomes younger, although its runner counts from a moment after the claim. */
   #hear(key: string, age: number): void {
-    const at = performance.now();
+    const at = this.now();
     const before = this.#heard.get(key);
     this.#heard.set(key, { at, age: before ? Math.max(age, before.age + at - before.at) : age });
   }
@@ -216,6 +244,13 @@ export class Runners {
 }
 
 const over = () => new RunnerRefused("over", "This attempt is over, or it was withdrawn.");
+
+/** The runner ends a job whose log is too long. This stops one that does not. */
+function refuseIfFull(folder: RunnerFolder, more: number): void {
+  const most = folder.limits()?.log ?? 0;
+  if (most > 0 && folder.sentSize() + more > most + logSlack)
+    throw new RunnerRefused("full", `The log is longer than its limit of ${most} bytes.`);
+}
 
 /** Whether there is an order that the runner does not know. */
 const isNew = (given: Orders, known: Orders) => (given.cancel && !known.cancel) || (given.force && !known.force);

@@ -3,7 +3,7 @@ import { noAnalytics, requestVariables } from "../../datachain/variables.ts";
 import { jobPython } from "../../runtimes/runtime.ts";
 import { runtimeOf } from "../../runtimes/runtimes.ts";
 import type { JobSpec } from "../engine.ts";
-import type { JobLimits } from "../limit-words.ts";
+import type { RemoteLimits } from "../limit-words.ts";
 import type { InsideScript } from "../phases/inside-scripts.ts";
 import { scriptFilename, splitRevision } from "../phases/job-script.ts";
 import { indexIsLocal, indexVariables, namesFiles } from "../phases/requirement-lines.ts";
@@ -20,7 +20,7 @@ export interface TravellingJob {
   /** Variables of the job that choose the package index; its build gets no others. */
   readonly build_variables: Readonly<Record<string, string>>;
   /** 0 means no limit. */
-  readonly limits: Pick<JobLimits, "memory" | "processes" | "disk">;
+  readonly limits: Pick<RemoteLimits, "memory" | "processes" | "disk" | "log"> & { readonly open_files: number };
   /** If the server was not heard for this many seconds, the runner ends the job. Null: it never does. */
   readonly lease_seconds: number | null;
   readonly repository: { readonly url: string; readonly revision: string } | null;
@@ -37,14 +37,15 @@ export interface TravellingJob {
 }
 
 /** What an engine adds to the job. */
-export interface Terms extends Pick<TravellingJob, "limits"> {
+export interface Terms {
+  readonly limits: RemoteLimits;
   readonly leaseSeconds: number;
 }
 
 export function travellingJob(
   spec: JobSpec,
   scripts: ReadonlyMap<InsideScript, string>,
-  { limits: { memory, processes, disk }, leaseSeconds }: Terms,
+  { limits: { memory, processes, openFiles, log, disk }, leaseSeconds }: Terms,
 ): TravellingJob {
   const filename = scriptFilename(spec);
   const requirements = spec.requirements?.trim() || null;
@@ -69,7 +70,7 @@ export function travellingJob(
     person: spec.person,
     shares_environment: requirements !== null && !namesFiles(requirements) && !indexIsLocal(spec),
     build_variables: indexVariables(spec),
-    limits: { memory, processes, disk },
+    limits: { memory, processes, disk, log, open_files: openFiles },
     lease_seconds: spec.isRetried ? leaseSeconds : null,
     repository: spec.repository === null ? null : splitRevision(spec.repository),
     files: spec.files.map(({ name }) => name),

@@ -56,7 +56,7 @@ ${message}
 <dl class="facts">
 <dt>Teams</dt><dd>${me.teams.map(({ name, role }) => `${name} (${role})`).join(", ") || "none"}</dd>
 ${me.is_admin && html`<dt>Server</dt><dd>administrator</dd>`}
-<dt>Programs</dt><dd><a href="/auth/tokens">Tokens</a> for programs and scripts</dd>
+<dt>Programs</dt><dd><a href="/auth/tokens">Tokens for programs and scripts</a></dd>
 </dl>
 <h2>Profile</h2>
 ${profileForm(me)}

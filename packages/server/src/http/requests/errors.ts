@@ -36,12 +36,12 @@ export function installErrors(app: FastifyInstance): void {
  */
 export function refusalOf(error: FastifyError, request: FastifyRequest): ApiError {
   if (isUnavailable(error)) return unavailable(fateOf(error, request), error);
-  if (isDiskFull(error)) request.log.error({ err: error }, "the disk is full");
+  if (isDiskFull(error)) request.log.error({ reqId: request.id, err: error }, "the disk is full");
   if (error instanceof BlobsUnavailable) return filesUnavailable(error, request);
   if (error instanceof WriteConflict) return conflicting(error, request);
   const known = toApiError(error, request);
   if (known) return known;
-  request.log.error({ err: error }, "request failed");
+  request.log.error({ reqId: request.id, err: error }, "request failed");
   return new ApiError(
     "internal",
     `The server failed and changed nothing. Its log has the details under the request id ${request.id}.`,
@@ -67,7 +67,7 @@ export function unavailable(fate = nothingChanged, error?: StoreUnavailable): Ap
  * it names buckets and hosts.
  */
 function filesUnavailable(error: BlobsUnavailable, request: FastifyRequest): ApiError {
-  request.log.error({ err: error }, "the blob storage (MILLRACE_BLOBS) is unavailable");
+  request.log.error({ reqId: request.id, err: error }, "the blob storage (MILLRACE_BLOBS) is unavailable");
   return new ApiError(
     "unavailable",
     `The file storage of the server does not work at the moment; running jobs continue. ${nothingChanged}`,
@@ -80,7 +80,7 @@ function filesUnavailable(error: BlobsUnavailable, request: FastifyRequest): Api
  * warning for the operator, because this should not happen.
  */
 function conflicting(error: WriteConflict, request: FastifyRequest): ApiError {
-  request.log.warn({ err: error }, "a write kept conflicting with others");
+  request.log.warn({ reqId: request.id, err: error }, "a write kept conflicting with others");
   const why = "Other requests kept changing the same data at the same time.";
   return new ApiError("unavailable", `${why} ${nothingChanged}`, { retryAfter });
 }

@@ -69,6 +69,7 @@ function goneSignal({ raw }: FastifyRequest): AbortSignal {
 const codes: Readonly<Record<RunnerRefused["why"], ErrorCode>> = {
   taken: "wrong_state",
   incomplete: "wrong_state",
+  full: "wrong_state",
   over: "gone",
   missing: "not_found",
 };

@@ -1,7 +1,7 @@
 /** The store on SQLite: node:sqlite under Kysely, with one connection for writes and one for reads. */
 import { chmodSync, closeSync, existsSync, fstatSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
-import { Kysely, type SqliteDatabase, SqliteDialect } from "kysely";
+import { Kysely, type LimitNode, type SqliteDatabase, SqliteDialect, SqliteQueryCompiler } from "kysely";
 import { type Asker, currentAsker, requireWriter } from "../../turns/asker.ts";
 import type { Tables } from "../schema/tables.ts";
 import type { Prepare } from "./prepare.ts";
@@ -95,13 +95,31 @@ function connect(path: string): DatabaseSync {
 
 function kysely(connection: DatabaseSync): Db {
   const database = adapt(connection);
-  const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database }) });
+  const db = new Kysely<Tables>({ dialect: new CompiledOnce({ database }) });
   runDirectly(db, (sql, parameters) => {
     const statement = database.prepare(sql);
     if (statement.reader) return { rows: statement.all(parameters), affected: 0n };
     return { rows: [], affected: BigInt(statement.run(parameters).changes) };
   });
   return db;
+}
+
+/**
+ * SQLite uses the value of a bare `limit ?` for its plan, and so compiles the statement again each time a value is
+ * bound. It does not look into a cast.
+ */
+class CastLimits extends SqliteQueryCompiler {
+  protected override visitLimit(node: LimitNode): void {
+    this.append("limit cast(");
+    this.visitNode(node.limit);
+    this.append(" as integer)");
+  }
+}
+
+class CompiledOnce extends SqliteDialect {
+  override createQueryCompiler() {
+    return new CastLimits();
+  }
 }
 
 /**
@@ -127,17 +145,15 @@ function adapt(connection: DatabaseSync): SqliteDatabase {
 
 /**
  * Reads rows as arrays and builds objects here: the driver's own objects have no prototype and no fixed shape, which
- * makes both creating and reading them slow.
+ * makes both creating and reading them slow. An object literal has a fixed shape, so its code is generated from the
+ * names of the columns.
  */
 function wrap(statement: StatementSync) {
   const names = statement.columns().map(({ name }) => name);
   statement.setReturnArrays(true);
   const bind = (parameters: readonly unknown[]) => parameters as SQLInputValue[];
-  const toRow = (values: unknown) => {
-    const row: Record<string, unknown> = {};
-    for (let index = 0; index < names.length; index++) row[names[index] as string] = (values as unknown[])[index];
-    return row;
-  };
+  const fields = names.map((name, index) => `${JSON.stringify(name)}: values[${index}]`);
+  const toRow = new Function("values", `return { ${fields.join(", ")} }`) as (values: unknown) => unknown;
   return {
     reader: names.length > 0,
     all: (parameters: readonly unknown[]) =>

@@ -62,7 +62,8 @@ export class ProcessPlacer implements Placer {
 
   /** Kills what a dead runner left behind. Returns true once nothing is left: neither of the job nor on its way there. */
   #isClear(key: string): boolean {
-    const marks = ["MILLRACE_ATTEMPT", "MILLRACE_RUNNER_KEY"].map((variable) => markedProcesses(key, variable));
+    // In this order: a process that the runner has just forked still has its mark, and then gets that of the job.
+    const marks = ["MILLRACE_RUNNER_KEY", "MILLRACE_ATTEMPT"].map((variable) => markedProcesses(key, variable));
     for (const { pids } of marks) for (const pid of pids) killIfAlive(pid);
     return marks.every(({ pids, isUnclear }) => pids.length === 0 && !isUnclear);
   }

@@ -6,11 +6,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { serveWheel } from "@millrace/testing/programs/wheels.ts";
 import type { JobSpec } from "../../../src/engines/engine.ts";
 import type { RunnerEngine } from "../../../src/engines/runners/runner-engine.ts";
 import { attemptNamed } from "../../support/attempts.ts";
 import { until } from "../../support/until.ts";
-import { serveWheel } from "../../support/wheels.ts";
 import { markedProcesses } from "../remote/marked-processes.ts";
 import { type RunnerGround, runnerGround, untilState } from "./runner-ground.ts";
 

@@ -1,12 +1,14 @@
 /** What a runner measures, and which limits it enforces. */
 import assert from "node:assert/strict";
+import { totalmem } from "node:os";
 import { after, before, describe, it } from "node:test";
 import type { JobSpec } from "../../../src/engines/engine.ts";
+import type { RemoteLimits } from "../../../src/engines/limit-words.ts";
 import { markedProcesses } from "../remote/marked-processes.ts";
 import { type RunnerGround, runnerGround, untilState } from "./runner-ground.ts";
 
 const mebibyte = 1024 * 1024;
-const none = { seconds: 0, memory: 0, processes: 0, openFiles: 0, log: 0, disk: 0 };
+const none: RemoteLimits = { seconds: 0, memory: 0, processes: 0, openFiles: 0, log: 0, disk: 0 };
 
 describe("the limits of a runner", () => {
   let ground: RunnerGround;
@@ -15,7 +17,7 @@ describe("the limits of a runner", () => {
   });
   after(() => ground.stop());
 
-  async function endOf(limits: Partial<typeof none>, query: string, rest: Partial<JobSpec> = {}) {
+  async function endOf(limits: Partial<RemoteLimits>, query: string, rest: Partial<JobSpec> = {}) {
     const engine = await ground.open({ limits: { ...none, ...limits } });
     const job = ground.spec(query, rest);
     await engine.submit(job);
@@ -37,6 +39,45 @@ describe("the limits of a runner", () => {
       await endOf(limits, query, { queryType: "PYTHON", name: "job.py" }),
       over("100 MiB of memory (server setting MILLRACE_JOB_MEMORY"),
     );
+  });
+
+  it("take a percentage as one of the memory of the runner's machine", async () => {
+    const [python, wanted] = [{ queryType: "PYTHON", name: "job.py" } as const, Math.ceil(totalmem() / 100 + 1)];
+    const query = `import time\nkept = bytearray(${wanted})\ntime.sleep(1000)`;
+    assert.deepEqual(
+      await endOf({ memory: "1%" }, query, python),
+      over("1% of its machine's memory (server setting MILLRACE_JOB_MEMORY"),
+    );
+  });
+
+  it("count memory once that processes share", async () => {
+    const query = `import os, time
+kept = bytearray(60 * 1024 * 1024)
+for child in range(5):
+    if os.fork() == 0:
+        time.sleep(3)
+        os._exit(0)
+for child in range(5):
+    os.wait()
+raise SystemExit(7)`;
+    const limits = { memory: 200 * mebibyte };
+    const end = await endOf(limits, query, { queryType: "PYTHON", name: "job.py" });
+    assert.deepEqual(end, { code: 7, overLimit: null });
+  });
+
+  it("count the threads of a process", async () => {
+    const query = `import threading, time
+for thread in range(9):
+    threading.Thread(target=time.sleep, args=(1000,)).start()`;
+    assert.deepEqual(
+      await endOf({ processes: 6 }, query, { queryType: "PYTHON", name: "job.py" }),
+      over("6 processes (server setting MILLRACE_JOB_PROCESSES"),
+    );
+  });
+
+  it("do not count the log as disk", async () => {
+    const limits = { disk: mebibyte, log: 500 * mebibyte };
+    assert.deepEqual(await endOf(limits, "head -c 9000000 /dev/zero; sleep 4; exit 8"), { code: 8, overLimit: null });
   });
 
   it("end a job that has too many processes, also ones that have detached themselves", async () => {

@@ -1,6 +1,6 @@
 """
 Makes container images from the packages that are installed on this Debian machine: image.py FILE. The images have
-Python, a shell and the usual programs. One of them sleeps: Kubernetes starts it in every pod.
+Python, git, a shell and the usual programs. One of them sleeps: Kubernetes starts it in every pod.
 """
 
 import hashlib
@@ -12,27 +12,33 @@ import subprocess
 import sys
 import tarfile
 
-WANTED = ["python3", "dash", "coreutils", "grep", "sed", "findutils", "util-linux"]
+WANTED = ["python3", "python3-venv", "git", "dash", "coreutils", "grep", "sed", "findutils", "util-linux"]
+# Only programs of git that nobody calls here need it.
+NOT_NEEDED = {"perl"}
 LEFT_OUT = re.compile(r"^/usr/share/(doc|man|locale|info|lintian|bash-completion)/")
 
 
 def depends(package):
-    """Returns the installed packages that a package needs."""
-    query = ["dpkg-query", "-W", "-f=${Depends}, ${Pre-Depends}", package]
+    """Returns the packages that an installed package needs; None if it is not installed."""
+    query = ["dpkg-query", "-W", "-f=${db:Status-Status}, ${Depends}, ${Pre-Depends}", package]
     listed = subprocess.run(query, capture_output=True, text=True, check=False)
-    if listed.returncode != 0:
+    status, *names = [one.strip() for one in listed.stdout.split(",")]
+    if listed.returncode != 0 or status != "installed":
         return None
-    return [re.split(r"[\s(:|]", one.strip())[0] for one in listed.stdout.split(",") if one.strip()]
+    return [re.split(r"[\s(:|]", one)[0] for one in names if one]
 
 
 def closure(names):
     found, waiting = set(), list(names)
     while waiting:
         name = waiting.pop()
-        needed = None if name in found else depends(name)
+        needed = None if name in found or name in NOT_NEEDED else depends(name)
         if needed is not None:
             found.add(name)
             waiting += needed
+    missing = set(names) - found
+    if missing:
+        sys.exit(f"not installed: {', '.join(sorted(missing))}")
     return found
 
 

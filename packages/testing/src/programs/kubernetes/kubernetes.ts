@@ -1,6 +1,8 @@
 /** Kubernetes for tests: built from source once, below .cache, with container images from this machine's packages. */
 import { execFile, spawn } from "node:child_process";
+import { hash } from "node:crypto";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { access, mkdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -12,8 +14,9 @@ const place = join(cache, `kubernetes-${version}`);
 
 /** One program for all parts of a cluster; its first word names the part. */
 export const kubernetesProgram = join(place, "kubernetes");
-/** File with the images `local.test/pause:1` and `local.test/python:1`. */
-export const kubernetesImages = join(place, "images.tar");
+const imageScript = join(import.meta.dirname, "image.py");
+/** File with the images `local.test/pause:1` and `local.test/python:1`. A changed script makes others. */
+export const kubernetesImages = join(place, `images-${hash("sha256", readFileSync(imageScript)).slice(0, 8)}.tar`);
 export const cniPlugins = "/usr/lib/cni";
 
 /** Returns false if a cluster can be started here, otherwise the reason to skip its tests. */
@@ -48,6 +51,6 @@ async function build(): Promise<void> {
 async function makeImages(): Promise<void> {
   const part = `${kubernetesImages}.${process.pid}`;
   // Debian's own Python, because only its modules match the files of the packages.
-  await run("/usr/bin/python3", [join(import.meta.dirname, "image.py"), part]);
+  await run("/usr/bin/python3", [imageScript, part]);
   await rename(part, kubernetesImages);
 }

@@ -2,8 +2,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { repository } from "@millrace/testing/repository.ts";
-import type { Kubernetes } from "@millrace/testing/servers/kubernetes/kubernetes.ts";
+import { repository } from "../../repository.ts";
+import type { Kubernetes } from "./kubernetes.ts";
 
 export const jobsNamespace = "millrace-jobs";
 const inNamespace = `namespaces/${jobsNamespace}`;

@@ -1,0 +1,190 @@
+/**
+ * Runners that beat and obey nothing. The test plays the runner and the cluster, and moves the clock itself; the
+ * engine, the protocol and the files are real.
+ */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { EngineUnreachable, type JobSpec, type Observation } from "../../../src/engines/engine.ts";
+import type { RemoteLimits } from "../../../src/engines/limit-words.ts";
+import { RunnerEngine } from "../../../src/engines/runners/runner-engine.ts";
+import { type ReportedEnd, RunnerRefused, Runners } from "../../../src/engines/runners/runners.ts";
+import { attemptNamed, observeOne } from "../../support/attempts.ts";
+import { jobSpec } from "../../support/job-spec.ts";
+
+const limits: RemoteLimits = { seconds: 0, memory: 0, processes: 0, openFiles: 0, log: 0, disk: 0 };
+const mebibyte = 1024 * 1024;
+const beat = { steps: [], age: 0, orders: { cancel: true, force: true }, usage: null, wait: false };
+const report: ReportedEnd = {
+  ...{ exit_code: 0, phase: "query", finished_at: 1000, log_size: 0 },
+  ...{ steps: [], usage: null, over_limit: null, metrics: null },
+};
+
+describe("a runner that beats and obeys nothing", () => {
+  let jobsDir: string;
+  let now: number;
+  let runners: Runners;
+  /** What the cluster was asked to remove. */
+  let removals: string[];
+  /** Runners that the cluster lists. */
+  let listed: Set<string>;
+  let isAway: boolean;
+
+  beforeEach(() => {
+    jobsDir = mkdtempSync(join(tmpdir(), "millrace-hold-"));
+    now = 1000;
+    runners = new Runners(
+      jobsDir,
+      () => {},
+      () => now,
+    );
+    removals = [];
+    listed = new Set();
+    isAway = false;
+  });
+  afterEach(() => rmSync(jobsDir, { recursive: true }));
+
+  const placer = {
+    place: async ({ key }: { readonly key: string }) => {
+      listed.add(key);
+      return "handle";
+    },
+    list: async () => new Map([...listed].map((key) => [key, { isRunning: true, reason: "" }])),
+    remove: async (key: string) => {
+      removals.push(key);
+      if (isAway) throw new EngineUnreachable("The cluster does not answer.");
+      listed.delete(key);
+    },
+    close: async () => {},
+    absentMs: 300_000,
+  };
+
+  const open = (given: Partial<RemoteLimits> = {}) =>
+    RunnerEngine.open({
+      ...{ isolation: "none", jobsDir, runners, placer, url: () => "http://server" },
+      limits: { ...limits, ...given },
+    });
+
+  async function started(engine: RunnerEngine, rest: Partial<JobSpec> = {}): Promise<string> {
+    const spec = jobSpec({ jobId: "held", query: "true", ...rest });
+    await engine.submit(spec);
+    runners.claim(spec.key, { instance: "instance-one", host: "node" });
+    return spec.key;
+  }
+
+  /** Lets time pass in steps, in which the runner beats and something else happens. */
+  async function pass(seconds: number, key: string, each: () => Promise<void>): Promise<void> {
+    for (let step = 0; step < seconds * 4; step++) {
+      now += 250;
+      await runners.beat(key, beat, new AbortController().signal).catch(ignoreOver);
+      await each();
+    }
+  }
+  const ignoreOver = (error: unknown) => {
+    if (!(error instanceof RunnerRefused) || error.why !== "over") throw error;
+  };
+  const exitOf = (seen: Observation) =>
+    seen.state === "EXITED" ? { code: seen.exit.code, overLimit: seen.overLimit } : seen.state;
+
+  it("is removed by its cluster 15 seconds after the order to kill, and its attempt is over", async () => {
+    const engine = await open();
+    const key = await started(engine);
+    const cancel = () => engine.cancel(attemptNamed(key), true);
+    await cancel();
+    await pass(14, key, cancel);
+    assert.deepEqual([removals, (await observeOne(engine, key)).state], [[], "RUNNING"]);
+    await pass(1, key, cancel);
+    assert.deepEqual(removals, [key]);
+    assert.deepEqual(exitOf(await observeOne(engine, key)), { code: 137, overLimit: null });
+    await assert.rejects(runners.beat(key, beat, new AbortController().signal), { why: "over" });
+    assert.throws(() => runners.append(key, 0, Buffer.from("more")), { why: "over" });
+    runners.end(key, report);
+    assert.deepEqual(
+      exitOf(await observeOne(engine, key)),
+      { code: 137, overLimit: null },
+      "a late end counts for nothing",
+    );
+  });
+
+  it("is asked for every 5 seconds at most, and its attempt lasts while the cluster lists it", async () => {
+    const engine = await open();
+    const key = await started(engine);
+    isAway = true;
+    const cancel = () =>
+      engine.cancel(attemptNamed(key), true).catch((error) => assert.ok(error instanceof EngineUnreachable));
+    await cancel();
+    await pass(60, key, cancel);
+    assert.deepEqual([removals.length, (await observeOne(engine, key)).state], [10, "RUNNING"]);
+    isAway = false;
+    await pass(5, key, cancel);
+    assert.equal((await observeOne(engine, key)).state, "EXITED");
+  });
+
+  it("keeps its own end if it reports one in time", async () => {
+    const engine = await open();
+    const key = await started(engine);
+    await engine.cancel(attemptNamed(key), true);
+    runners.end(key, { ...report, exit_code: 9 });
+    await pass(30, key, () => engine.cancel(attemptNamed(key), true));
+    assert.deepEqual([removals, exitOf(await observeOne(engine, key))], [[], { code: 9, overLimit: null }]);
+  });
+
+  it("is also removed if it was ended by one call, or by a server that was restarted since", async () => {
+    const first = await open();
+    const key = await started(first);
+    await first.end(attemptNamed(key), "Enough.");
+    const next = await open();
+    await pass(15, key, () => next.watch(key));
+    assert.deepEqual(removals, []);
+    await pass(1, key, () => next.watch(key));
+    assert.deepEqual([removals, exitOf(await observeOne(next, key))], [[key], { code: 137, overLimit: "Enough." }]);
+  });
+
+  it("is not followed by another attempt before its cluster has missed it for long enough", async () => {
+    const engine = await open();
+    const key = await started(engine, { isRetried: true });
+    const look = async () => {
+      await engine.end(attemptNamed(key), "Enough.");
+      await engine.observe([attemptNamed(key)]);
+    };
+    await pass(16, key, look);
+    assert.deepEqual([removals.length, (await observeOne(engine, key)).state], [1, "RUNNING"]);
+    await pass(300, key, look);
+    assert.deepEqual(exitOf(await observeOne(engine, key)), { code: 137, overLimit: "Enough." });
+  });
+
+  it("cannot run longer or write more than its limits, whatever it says of its age", async () => {
+    const engine = await open({ seconds: 10, log: mebibyte });
+    const key = await started(engine);
+    const piece = Buffer.alloc(mebibyte);
+    for (let sent = 0; sent < 3; sent++) await runners.append(key, sent * mebibyte, piece);
+    await assert.rejects(runners.append(key, 3 * mebibyte, piece), { why: "full" });
+    assert.equal(runners.folder(key).logSize(), 3 * mebibyte);
+    const timed = await started(engine, { jobId: "timed" });
+    await pass(40, timed, async () => {
+      await engine.watch(key);
+      await engine.watch(timed);
+    });
+    const words = (what: string) => `The job was ended because it exceeded its limit of ${what}).`;
+    assert.deepEqual(
+      [exitOf(await observeOne(engine, key)), exitOf(await observeOne(engine, timed))],
+      [
+        { code: 137, overLimit: words("1 MiB of log (server setting MILLRACE_JOB_LOG") },
+        { code: 137, overLimit: words("10 seconds (server setting MILLRACE_JOB_SECONDS") },
+      ],
+    );
+  });
+
+  it("is removed at once if it is not heard at all, and not four times a second", async () => {
+    const engine = await open();
+    const key = await started(engine);
+    now += 15_000;
+    for (let call = 0; call < 16; call++) {
+      await engine.cancel(attemptNamed(key), true);
+      now += 250;
+    }
+    assert.deepEqual(removals, [key]);
+  });
+});
