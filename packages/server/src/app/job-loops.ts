@@ -8,10 +8,10 @@ import type { Loop } from "../loops/loop.ts";
 import { type ClusterLoops, clusterLoops } from "./cluster-loops.ts";
 
 export function jobLoops(wiring: ClusterLoops): Loop[] {
-  const { execution, measures, blobs, archive, clusters, local } = wiring.machinery;
+  const { execution, measures, blobs, archive, clusters, local, runners } = wiring.machinery;
   return [
     ...clusterLoops(wiring)(local),
-    keepClusters({ ...execution, keepEngines: clusters.keep }),
+    keepClusters({ ...execution, runners, keepEngines: clusters.keep }),
     enforceLimits({ ...execution, measures }),
     beginRetries(execution),
     fetchFiles({ ...execution, blobs }),

@@ -12,6 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, it } from "node:test";
 import type { TLSSocket } from "node:tls";
+import { format } from "node:util";
 import { whyNoCertificates } from "@millrace/testing/programs/certificates.ts";
 import { Authority } from "@millrace/testing/servers/kubernetes/certificates.ts";
 import { EngineUnreachable } from "../../src/engines/engine.ts";
@@ -121,6 +122,10 @@ describe("the client of the Kubernetes API", { skip: await whyNoCertificates() }
     await assert.rejects(failing.call("GET", "/who"), isUnreachable(/no-such-program/));
     const chatty = await withUser({ exec: { apiVersion: "v1", command: "echo", args: ["hunter2"] } });
     await assert.rejects(chatty.call("GET", "/who"), (error: Error) => !/hunter2/.test(error.message));
+    const exec = { apiVersion: "v1", command: "sh", args: ["-c", "echo hunter2 >&2; exit 7"] };
+    const silent = (error: Error) =>
+      /sh of the kubeconfig failed: exit code 7/.test(error.message) && !/hunter2/.test(format(error));
+    await assert.rejects((await withUser({ exec })).call("GET", "/who"), silent);
   });
 
   it("uses the account of its own pod if there is no kubeconfig", async () => {

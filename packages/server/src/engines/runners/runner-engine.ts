@@ -131,8 +131,20 @@ export class RunnerEngine implements Engine {
     } catch (error) {
       // Only answers of the engine count: while it gives none, nothing is missing.
       this.#missing.clear();
+      if (error instanceof EngineUnreachable) error.seen = this.#seenAlone(attempts);
       throw error;
     }
+  }
+
+  /**
+   * What is known without the engine: how a job ended, that its runner is alive, or that no runner has claimed it. So a
+   * job ends, and can be canceled, while the engine is away.
+   */
+  #seenAlone(attempts: readonly Attempt[]): ReadonlyMap<string, Observation> {
+    const told: Told = { placed: { isRunning: true, reason: "" }, ended: undefined };
+    const isKnown = ({ key }: Attempt) =>
+      this.#folder(key).end() || !this.#folder(key).claim() || !this.#isSilent(key, this.#silenceMs);
+    return new Map(attempts.filter(isKnown).map((attempt) => [attempt.key, this.#look(attempt, told)]));
   }
 
   /** Asks the engine about runners that are neither listed nor heard. Most of the time there are none. */
@@ -237,7 +249,8 @@ export class RunnerEngine implements Engine {
   async withdraw({ key, handle }: Attempt): Promise<boolean> {
     const { instance } = this.#folder(key).claimFor({ instance: null, host: "", at: Date.now() });
     if (instance !== null) return false;
-    await this.#options.placer.remove(key, handle);
+    // No runner can claim it any more, so nobody waits for an engine that is away: a runner that comes up runs nothing.
+    await this.#options.placer.remove(key, handle).catch(unlessAway);
     return true;
   }
 
@@ -275,9 +288,7 @@ export class RunnerEngine implements Engine {
     runners.forget(key);
     await folder.clean();
     if (placer.leavesNothing && folder.has("end")) return;
-    await placer.remove(key, null).catch((error) => {
-      if (!(error instanceof EngineUnreachable)) throw error;
-    });
+    await placer.remove(key, null).catch(unlessAway);
   }
 
   async age(key: string): Promise<number | undefined> {
@@ -308,6 +319,10 @@ export class RunnerEngine implements Engine {
 
   #now = () => this.#options.runners.now();
   #folder = (key: string) => this.#options.runners.folder(key);
+}
+
+function unlessAway(error: unknown): void {
+  if (!(error instanceof EngineUnreachable)) throw error;
 }
 
 const named = (key: string): Attempt => ({ key, handle: null, epoch: "" });

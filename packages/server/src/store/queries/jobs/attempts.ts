@@ -46,6 +46,18 @@ export const allAttempts = (db: Db) =>
     .select("jobs.status")
     .execute();
 
+/** Lists open attempts on clusters that were removed, with the name of the cluster. */
+export const attemptsOnRemoved = (db: Db, limit: number) =>
+  db
+    .selectFrom("attempts")
+    .innerJoin("jobs", "jobs.id", "attempts.job_id")
+    .innerJoin("clusters", "clusters.id", "attempts.cluster_id")
+    .selectAll("attempts")
+    .select(["jobs.status", "clusters.name as cluster"])
+    .where("clusters.is_active", "=", 0)
+    .limit(limit)
+    .execute();
+
 /** Lists the open attempts of other servers. */
 export const foreignAttempts = (db: Db, serverId: string) =>
   db
