@@ -147,13 +147,14 @@ describe("copied commands", { skip: noBrowser }, () => {
         ["Resume", "RUNNING"],
         ["Pause", "PAUSED"],
         ["Cancel", "CANCELED"],
-        ["Rerun from failed", "RUNNING"],
+        ["Rerun the rest", "RUNNING"],
       ] as const) {
         await runCopied(path, title, way);
         assert.equal(await statusOf(name), status, `${title} as ${way}`);
       }
       await runCopied(path, "Cancel", way);
     }
+    await visit.page.click("main .copy-as summary");
     await visit.picture("copy-as-pipeline");
   });
 

@@ -20,7 +20,7 @@ describe("pages without a database", { skip: noBrowser }, () => {
     await postgres.stop();
   });
 
-  const away = () => visit.page.waitForSelector(".reconnecting:text('Database away')");
+  const away = () => visit.page.waitForSelector(".reconnecting:text('No database')");
   const isHealed = () => visit.page.waitForSelector(".reconnecting:not(:has-text('a'))", { state: "attached" });
   /** Creates a job as soon as the server can. */
   const create = (query_name: string) =>
@@ -63,7 +63,7 @@ describe("pages without a database", { skip: noBrowser }, () => {
     await during(...outages["shut down"], async () => {
       await away();
       await visit.page.click('nav.places a:has-text("Schedules")');
-      await visit.sees(/The server is not available[\s\S]*database of the server is unreachable/);
+      await visit.sees(/Not available at the moment[\s\S]*database of the server is unreachable/);
       await visit.picture("database-away-screen");
     });
     await visit.sees(/No schedules yet/, 40);

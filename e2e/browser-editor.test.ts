@@ -67,7 +67,7 @@ describe("the editor in a browser", { skip: noBrowser }, () => {
     await visit.page.getByLabel("Variables").fill("no variable");
     await write("echo kept");
     await visit.page.getByRole("button", { name: "Run" }).click();
-    await visit.page.getByRole("alert").filter({ hasText: "environment" }).waitFor();
+    await visit.page.getByRole("alert").filter({ hasText: "Expected NAME=VALUE" }).waitFor();
     assert.equal(await visit.page.getByLabel("Variables").inputValue(), "no variable");
     assert.match((await code().textContent()) ?? "", /kept/);
     await visit.picture("editor-refused");

@@ -110,7 +110,7 @@ describe("jobs in a browser", { skip: noBrowser }, () => {
   it("the clusters show the slots in use and the waiting jobs", async () => {
     await visit.open("/team/main/clusters");
     await visit.sees(/Slots in use2 of 2[\s\S]*Waiting jobs, all teams2/);
-    await visit.sees(/What holds the slots.*one 1 slot, admin, since .*two 1 slot/);
+    await visit.sees(/What holds the slots.*one 1 slot, admin, started .*two 1 slot/);
     await visit.picture("clusters");
     await visit.page.getByRole("link", { name: "waiting" }).click();
     await lists("second.sh", "first.sh");

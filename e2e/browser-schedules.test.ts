@@ -237,7 +237,7 @@ describe("schedules in a browser", { skip: noBrowser }, () => {
         });
       await ended();
       await visit.page.reload();
-      await visit.sees(/1 of 3 complete, 1 failed[\s\S]*Complete[\s\S]*Failed[\s\S]*Waiting/);
+      await visit.sees(/1 of 3 complete, 1 failed[\s\S]*Complete[\s\S]*Failed[\s\S]*Not started/);
       // The reason is there without the id of the job, which would hide it.
       const reason = (await visit.page.textContent(".moments > li.failed .moment-error")) ?? "";
       assert.match(reason, /final\.sh/);

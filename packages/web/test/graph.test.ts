@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { grouped } from "../src/graph/groups.ts";
-import { layout, nodeSize } from "../src/graph/layout.ts";
+import { layout, nodeSize, pathThrough } from "../src/graph/layout.ts";
+import { widthFor } from "../src/graph/node-width.ts";
 import { type GraphEdge, type GraphNode, linksOf, related } from "../src/graph/nodes.ts";
 import { step } from "../src/graph/steps.ts";
 import { boxInView, carried, contains, firstView, fitted, revealed, zoomed } from "../src/graph/view.ts";
@@ -51,7 +52,30 @@ describe("the layout of a graph", () => {
     const { places, lines } = layout(["a", "b", "c"], edgesOf("a>b b>c c>a a>a a>nobody"));
     assert.equal(places.size, 3);
     assert.equal(lines.length, 3);
-    assert.deepEqual(layout([], []), { places: new Map(), lines: [], width: 0, height: 0, laidFor: 0 });
+    const { shape, ...nothing } = layout([], []);
+    assert.deepEqual(nothing, { places: new Map(), lines: [], width: 0, height: 0, laidFor: 0 });
+  });
+
+  it("goes down as it would go to the right", () => {
+    const edges = edgesOf("a>b a>c b>d c>d a>d");
+    const down = { width: 160, isDown: true };
+    const laid = layout(idsOf(edges), edges, undefined, down);
+    const at = (id: string) => laid.places.get(id) ?? { x: 0, y: 0 };
+    assert.deepEqual([at("a").y, at("b").y, at("d").y], [0, 78, 156]);
+    assert.equal(at("b").y, at("c").y);
+    assert.ok(Math.abs(at("b").x - at("c").x) >= 160);
+    assert.equal(laid.height, 156 + nodeSize.height);
+    const [line] = laid.lines;
+    assert.match(pathThrough(line?.points ?? [], down), new RegExp(`^M${at("a").x + 80} 46C.* ${at("b").x + 80} 78$`));
+    assert.deepEqual(layout(idsOf(edges), edges, laid, down).places, laid.places);
+  });
+
+  it("has nodes as wide as their words, within limits", () => {
+    const named = (title: string, rest: object = {}) => ({ title, ...rest });
+    assert.equal(widthFor([named("a")]), 160);
+    assert.equal(widthFor([named("a"), named("load_pets_of_may.sh", { status: "RUNNING" })]), 192);
+    assert.equal(widthFor([named("a", { detail: "1,234 rows · 3 days ago" })]), 192);
+    assert.equal(widthFor([named("a very long name of a dataset")]), nodeSize.width);
   });
 
   it("never puts two nodes on the same place", () => {
@@ -157,6 +181,18 @@ describe("the arrow keys", () => {
     assert.equal(step(upper, "down", laid, links), lower);
     assert.equal(step(lower, "up", laid, links), upper);
     assert.equal(step("a", "left", laid, links), undefined);
+  });
+
+  it("lead down a graph that goes down", () => {
+    const edges = edgesOf("a>b a>c");
+    const laid = layout(idsOf(edges), edges, undefined, { width: 160, isDown: true });
+    const links = linksOf(
+      idsOf(edges).map((id) => ({ id })),
+      edges,
+    );
+    const first = step("a", "down", laid, links) ?? "";
+    assert.equal(step(first, "up", laid, links), "a");
+    assert.ok(step(first, "right", laid, links) ?? step(first, "left", laid, links));
   });
 });
 

@@ -107,9 +107,10 @@ export class ClusterEngines {
   async #close(id: number): Promise<void> {
     const opened = this.#opened.get(id);
     if (!opened) return;
-    // First of all: a call to a cluster that does not answer would hold up the loops, and with them every other cluster.
+    const stopped = opened.stopLoops();
+    // Before the loops are waited for: it ends their calls, which a cluster may never answer.
     await opened.engine.close();
-    await opened.stopLoops();
+    await stopped;
     this.#options.engines.remove(id);
     this.#opened.delete(id);
   }

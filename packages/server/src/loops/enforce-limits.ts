@@ -7,54 +7,40 @@ import type { ExecutionContext } from "../execution/execution-context.ts";
 import { type WarehouseMeasures, worksWithWarehouse } from "../execution/measure-warehouses.ts";
 import { type OpenAttempt, openAttempts } from "../store/queries/jobs/attempts.ts";
 import { Signal } from "../turns/signals.ts";
-import { type Loop, waitAtMost } from "./loop.ts";
+import type { Loop } from "./loop.ts";
+import { type LoopCluster, loopName } from "./loop-of-cluster.ts";
 
 export interface LimitsContext extends Pick<ExecutionContext, "store" | "engines" | "clock" | "log" | "serverId"> {
   readonly measures: WarehouseMeasures;
 }
 
-/** A pass waits for at most this many milliseconds. Checks that take longer, on a cluster that hangs, go on. */
-const passMs = 1000;
-
-export function enforceLimits(context: LimitsContext): Loop {
-  const { store, log, serverId, measures } = context;
-  /** Attempts that are being checked. */
-  const underWay = new Map<string, Promise<void>>();
-  const begin = (attempt: OpenAttempt) => {
-    const { key } = attemptOf(attempt);
-    if (underWay.has(key)) return;
-    underWay.set(
-      key,
-      check(context, attempt).finally(() => underWay.delete(key)),
-    );
-  };
+/** Returns the loop for the attempts of one cluster. Each cluster has its own, so that a slow one delays no other. */
+export function enforceLimits(context: LimitsContext, cluster: LoopCluster): Loop {
+  const { store, engines, clock, log, serverId, measures } = context;
   return {
-    name: "enforce-limits",
+    name: loopName("enforce-limits", cluster),
     signal: new Signal(),
     interval: 1000,
     async runOnce() {
-      const open = await openAttempts(store.db, serverId);
+      const open = (await openAttempts(store.db, serverId)).filter(({ cluster_id }) => cluster_id === cluster.id);
       for (const team of new Set(open.filter(worksWithWarehouse).map(({ team_id }) => team_id)))
         measures
           .measureIfDue(team)
           .catch((error) => log.warn({ err: error, team }, "could not measure the size of the team's warehouse"));
-      for (const attempt of open) begin(attempt);
-      await waitAtMost(passMs, underWay.values());
+      await Promise.all(
+        open.map(async (attempt) => {
+          const engine = engines.of(attempt.cluster_id);
+          const { key } = attemptOf(attempt);
+          await engine
+            .watch?.(key, attempt.store_bytes)
+            .catch((error) => log.warn({ err: error, attempt: key }, "could not sample the resource usage of the job"));
+          await endInTime(engine, clock, attempt).catch((error) =>
+            log.warn({ err: error, attempt: key }, "could not check the time limit of the job"),
+          );
+        }),
+      );
     },
-    // A check on a cluster that hangs ends when the cluster is closed, after the loops.
-    settled: () => waitAtMost(passMs, underWay.values()),
   };
-}
-
-async function check({ engines, clock, log }: LimitsContext, attempt: OpenAttempt): Promise<void> {
-  const engine = engines.of(attempt.cluster_id);
-  const { key } = attemptOf(attempt);
-  await engine
-    .watch?.(key, attempt.store_bytes)
-    .catch((error) => log.warn({ err: error, attempt: key }, "could not sample the resource usage of the job"));
-  await endInTime(engine, clock, attempt).catch((error) =>
-    log.warn({ err: error, attempt: key }, "could not check the time limit of the job"),
-  );
 }
 
 /**

@@ -19,9 +19,7 @@ import { day, iso } from "../../src/domain/time/clock.ts";
 import { type Engine, EngineUnreachable, type JobSpec } from "../../src/engines/engine.ts";
 import { Engines } from "../../src/engines/registry.ts";
 import { acceptResults, type Result } from "../../src/execution/end-attempt.ts";
-import type { WarehouseMeasures } from "../../src/execution/measure-warehouses.ts";
 import { dispatchJobs } from "../../src/loops/dispatch-jobs.ts";
-import { enforceLimits } from "../../src/loops/enforce-limits.ts";
 import { exportDatasets } from "../../src/loops/export-datasets.ts";
 import { fireTasks } from "../../src/loops/fire-tasks.ts";
 import { sweep } from "../../src/loops/sweep.ts";
@@ -33,7 +31,7 @@ import type { Store } from "../../src/store/drivers/store.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { versionIdOf } from "../../src/store/queries/datasets/dataset-versions.ts";
 import { findExport, insertExport } from "../../src/store/queries/datasets/exports.ts";
-import { closeAttempt, openAttempt, openAttempts } from "../../src/store/queries/jobs/attempts.ts";
+import { openAttempt, openAttempts } from "../../src/store/queries/jobs/attempts.ts";
 import { insertEndedAttempt } from "../../src/store/queries/jobs/ended-attempts.ts";
 import { insertFile } from "../../src/store/queries/jobs/files.ts";
 import { moveJob } from "../../src/store/queries/jobs/job-moves.ts";
@@ -123,31 +121,6 @@ describe("loops", () => {
     now += 24 * 3_600_000;
     await loop.runOnce();
     assert.equal((await firings(task.id)).length, 2, "a cancelled task fires no more");
-  });
-
-  it("enforce the limits of all attempts while the cluster of one hangs", async () => {
-    const ids = [(await create({})).id, (await create({})).id];
-    const held = { team_id: 1, cluster_id: 1, slots: 1, created_at: iso(now), signalled_at: null, boot_id: "b" };
-    await store.write(async (db) => {
-      for (const job_id of ids) await openAttempt(db, { job_id, attempt: 1, server_id: "limits", ...held });
-    });
-    const watched: string[] = [];
-    // A mock, because no real engine hangs on demand.
-    const engine = {
-      async watch(key: string) {
-        watched.push(key);
-        if (key === `${ids[0]}.1`) await new Promise(() => {});
-      },
-    } as unknown as Engine;
-    const engines = new Engines([[1, engine]]);
-    const measures = {} as WarehouseMeasures;
-    const loop = enforceLimits({ store, engines, clock, log, serverId: "limits", measures });
-    await loop.runOnce();
-    await loop.runOnce();
-    assert.deepEqual(watched.toSorted(), [`${ids[0]}.1`, `${ids[1]}.1`, `${ids[1]}.1`].toSorted());
-    await store.write(async (db) => {
-      for (const id of ids) await closeAttempt(db, id, 1);
-    });
   });
 
   it("accept the results that can be written, and report which: the folders of the others are still needed", async () => {

@@ -28,7 +28,17 @@ class MoodyPlacer extends ProcessPlacer {
   static isAway = false;
   static reason = "";
 
+  /** While it hangs, the list comes only when the engine is closed. */
+  static hangs = false;
+  #leave = () => {};
+  readonly #closed = new Promise<void>((resolve) => {
+    this.#leave = resolve;
+  });
+
+  override close = async () => this.#leave();
+
   override async list(): Promise<Map<string, Placed>> {
+    if (MoodyPlacer.hangs) await this.#closed;
     if (MoodyPlacer.isAway) throw new EngineUnreachable("The controller does not answer.");
     const listed = await super.list();
     const { reason } = MoodyPlacer;
@@ -42,16 +52,16 @@ describe("a managed cluster", () => {
   let other: Client;
   const folder = ProcessPlacer.folder();
   const opened: object[] = [];
-  const slurm: OpenEngine = ({ options, secrets, ...surroundings }) => {
+  /** What the engine's checks of limits wait for. */
+  let checks: Promise<void> | undefined;
+  const slurm: OpenEngine = async ({ options, secrets, ...surroundings }) => {
     opened.push(options);
     assert.deepEqual(secrets, {});
     const delay = Number((options as { account: string }).account || 0);
-    return RunnerEngine.open({
-      ...surroundings,
-      isolation: "none",
-      placer: new MoodyPlacer(folder, delay),
-      silenceMs: 200,
-    });
+    const placer = new MoodyPlacer(folder, delay);
+    const engine = await RunnerEngine.open({ ...surroundings, isolation: "none", placer, silenceMs: 200 });
+    const { watch } = engine;
+    return Object.assign(engine, { watch: (key: string) => checks ?? watch.call(engine, key) });
   };
 
   before(async () => {
@@ -190,6 +200,34 @@ describe("a managed cluster", () => {
     const { status, error_message } = await waitForEnd(client, lost.id);
     assert.deepEqual([status, error_message], ["FAILED", "The job was lost: its cluster was removed (gone)."]);
     assert.equal((await waitForEnd(client, canceled.id)).status, "FAILED");
+  });
+
+  it("that never answers holds up no change, neither its own nor that of another cluster", async () => {
+    MoodyPlacer.hangs = true;
+    // The loops of the newly opened engine wait for its list.
+    await set("hpc", { slurm: { account: "1" } });
+    await set("hpc", { slurm: { account: "" } });
+    await add("beside");
+    await client.call(routes.deleteCluster, { query: {}, params: { cluster_name: "beside" } });
+    MoodyPlacer.hangs = false;
+    await set("hpc", { slurm: { account: "0" } });
+    assert.equal((await runJob(client, on("hpc", "true"))).job.status, "COMPLETE");
+  });
+
+  it("on which the check of limits hangs does not stop that of the others", async () => {
+    let goOn = () => {};
+    checks = new Promise((resolve) => {
+      goOn = resolve;
+    });
+    const { id } = await createJob(client, on("hpc", "sleep 1000"));
+    await waitForStatus(client, id, ["RUNNING"]);
+    const { job } = await runJob(client, shell("sleep 1000", { timeout: 1 }));
+    assert.equal(job.status, "FAILED");
+    assert.match(job.error_message ?? "", /longer than its limit/);
+    checks = undefined;
+    goOn();
+    await client.call(routes.cancelJob, { params: { job_id: id }, body: {} });
+    assert.equal((await waitForEnd(client, id)).status, "CANCELED");
   });
 
   it("is tested with a job that does nothing, step by step", async () => {

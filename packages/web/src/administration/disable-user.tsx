@@ -1,5 +1,5 @@
 /** Disables a user, and hands over the work that runs with their rights; or enables a user again. */
-import { routes, type User } from "@millrace/contract";
+import { routes, type User, type Work } from "@millrace/contract";
 import { useState } from "react";
 import { useAction, useApi } from "../api/calls.ts";
 import { Button } from "../look/button.tsx";
@@ -13,6 +13,7 @@ export function DisableUser({ user, onClose }: { user: User; onClose: () => void
   const isOff = user.disabled_at !== null;
   const [heir, setHeir] = useState("");
   const change = useAction(routes.updateUser);
+  const work = useApi(routes.getUserWork, { params: { username }, query: {} }, { enabled: !isOff });
   const body = { disabled: !isOff, ...(isOff || heir.trim() === "" ? {} : { transfer_to: heir.trim() }) };
   return (
     <Dialog title={`${isOff ? "Enable" : "Disable"} ${username}?`} onClose={onClose}>
@@ -22,14 +23,16 @@ export function DisableUser({ user, onClose }: { user: User; onClose: () => void
         ) : (
           <>
             <p>The tokens, sessions and password of {username} stop working at once. Running jobs continue.</p>
-            <WorkOf username={username} />
-            <TextField
-              label="Who takes over schedules, tasks and pipelines"
-              value={heir}
-              onText={setHeir}
-              maxLength={39}
-              hint="A user who is an editor or admin of each team concerned. Empty: nobody; they fail at their next run."
-            />
+            <Read from={work}>{(found) => <WorkList work={found} />}</Read>
+            {isHandedOver(work.data) && (
+              <TextField
+                label="Who takes over schedules, tasks and pipelines"
+                value={heir}
+                onText={setHeir}
+                maxLength={39}
+                hint="A user who is an editor or admin of each team concerned. Empty: nobody; they fail at their next run."
+              />
+            )}
           </>
         )}
         <Problem error={change.error} />
@@ -50,7 +53,5 @@ export function DisableUser({ user, onClose }: { user: User; onClose: () => void
   );
 }
 
-function WorkOf({ username }: { username: string }) {
-  const work = useApi(routes.getUserWork, { params: { username }, query: {} });
-  return <Read from={work}>{(found) => <WorkList work={found} />}</Read>;
-}
+const isHandedOver = (work: Work | undefined) =>
+  work !== undefined && work.schedules.length + work.tasks.length + work.pipelines.length > 0;

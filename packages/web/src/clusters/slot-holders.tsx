@@ -39,7 +39,7 @@ const Holder = ({ job: { id, team, name, workers, created_by, started_at } }: { 
   <li>
     <Link href={jobPath(team, id)}>{name ?? id}</Link>
     <span className="soft">
-      {` ${countOf(workers, "slot")}, ${created_by}, since `}
+      {` ${countOf(workers, "slot")}, ${created_by}, started `}
       <Time at={started_at} />
     </span>
   </li>

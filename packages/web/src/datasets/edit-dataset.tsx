@@ -4,10 +4,9 @@ import { useState } from "react";
 import { useLocation } from "wouter";
 import { useAction } from "../api/calls.ts";
 import { useTeam } from "../api/team.tsx";
-import { Button } from "../look/button.tsx";
 import { Dialog } from "../look/dialog.tsx";
 import { TextArea, TextField } from "../look/field.tsx";
-import { Problem } from "../look/states.tsx";
+import { Form } from "../look/form.tsx";
 import { datasetPath, fullNameOf, placeOf } from "../paths/dataset-paths.ts";
 
 /** The attributes in a text with one in each line. */
@@ -36,15 +35,10 @@ export function EditDataset({ dataset, onClose }: { dataset: Dataset; onClose: (
     );
   return (
     <Dialog title="Edit the dataset" onClose={onClose}>
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          save();
-        }}
-      >
+      <Form action="Save" onSubmit={save} busy={edit.isPending} error={edit.error} onCancel={onClose}>
         <TextField
           label="Name"
+          name="new_name"
           value={name}
           onText={setName}
           required
@@ -58,14 +52,7 @@ export function EditDataset({ dataset, onClose }: { dataset: Dataset; onClose: (
           onText={setAttributes}
           hint="One in each line: a word, or name=value."
         />
-        <Problem error={edit.error} />
-        <div className="foot row">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" kind="main" busy={edit.isPending}>
-            Save
-          </Button>
-        </div>
-      </form>
+      </Form>
     </Dialog>
   );
 }

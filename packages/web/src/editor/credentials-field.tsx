@@ -10,7 +10,7 @@ export function CredentialsField({ draft: { credentials }, change }: DraftForm) 
   const group = useId();
   const chosen = typeof credentials === "string" ? [] : credentials;
   const names = [...new Set([...known.map(({ name }) => name), ...chosen])];
-  const usual = known.find((set) => set.default)?.name ?? "none";
+  const usual = known.find((set) => set.default)?.name ?? "not set";
   const choose = (after: typeof credentials) => change({ credentials: after.length === 0 ? "default" : after });
   const way = (label: string, isOn: boolean, after: typeof credentials) => (
     <label className="check row">

@@ -8,6 +8,7 @@ import { Button } from "../look/button.tsx";
 import { CopyAs, copyable } from "../look/copy-as.tsx";
 import { AskFirst } from "../look/dialog.tsx";
 import { Choice, TextField } from "../look/field.tsx";
+import { otherError } from "../look/field-errors.ts";
 import { languages } from "../look/language.ts";
 import { Screen } from "../look/screen.tsx";
 import { LoadError, Loading, Problem } from "../look/states.tsx";
@@ -16,7 +17,7 @@ import { type Draft, inputOf } from "./draft.ts";
 import "./editor.css";
 import { runCommand } from "./run-command.ts";
 import { RunPanel } from "./run-panel.tsx";
-import { SettingsForm } from "./settings-form.tsx";
+import { namedSettings, SettingsForm } from "./settings-form.tsx";
 import { type DraftState, useDraft } from "./use-draft.ts";
 
 /** No engine runs TypeScript yet, so it is not offered. */
@@ -32,7 +33,7 @@ function Editor() {
   const [jobId, setJobId] = useUrlState("job");
   const { draft, change, error } = state;
   const runner = useRun(draft, setJobId);
-  const title = draft?.from ? "Edit and rerun" : "New job";
+  const title = draft?.from ? "Edit and rerun" : draft?.start === "cron" ? "New task" : "New job";
   if (!draft) return <Screen title="Edit and rerun">{error ? <LoadError error={error} /> : <Loading />}</Screen>;
   return (
     <Screen title={title} actions={<Actions state={state} runner={runner} />}>
@@ -46,11 +47,11 @@ function Editor() {
             onRun={() => void runner.run()}
           />
           <p className="small soft">Tab indents. Press Escape, then Tab, to leave the editor.</p>
-          <Problem error={runner.error} />
+          <Problem error={otherError(runner.error, namedSettings)} />
         </div>
         <div className="editor-settings stack">
           <h2>Settings</h2>
-          <SettingsForm draft={draft} change={change} />
+          <SettingsForm draft={draft} change={change} error={runner.error} />
         </div>
         <RunPanel jobId={jobId} />
       </div>

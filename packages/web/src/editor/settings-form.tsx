@@ -1,15 +1,41 @@
 /** The settings of the job that is being written. */
 import { routes } from "@millrace/contract";
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import { useApi } from "../api/calls.ts";
 import { PriorityField, SettingField } from "../jobs/setting-fields.tsx";
 import { Check, Choice, TextArea, TextField } from "../look/field.tsx";
+import { fieldOf } from "../look/field-errors.ts";
+import { FormError } from "../look/form-error.ts";
 import { WhenFields } from "../schedules/when-fields.tsx";
 import { CredentialsField } from "./credentials-field.tsx";
 import type { Draft, DraftForm } from "./draft.ts";
 import { FilesField } from "./files-field.tsx";
 
-export const SettingsForm = (props: DraftForm) => (
+/** Fields with the names that the API has for them: what the server says about one stands beside it. */
+export const namedSettings: readonly string[] = [
+  ...["requirements", "environment", "params", "python_version", "repository", "script", "workers", "tags"],
+  ...["timeout", "retries", "retry_delay"],
+];
+
+/** `error` is the one of the last run: the field that it is about is shown. */
+export function SettingsForm({ error, ...props }: DraftForm & { error: unknown }) {
+  const form = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const field = form.current?.querySelector<HTMLElement>(`[name="${fieldOf(error)}"]`);
+    field?.closest("details")?.setAttribute("open", "");
+    field?.focus();
+    field?.scrollIntoView({ block: "center" });
+  }, [error]);
+  return (
+    <div ref={form}>
+      <FormError.Provider value={error}>
+        <Groups {...props} />
+      </FormError.Provider>
+    </div>
+  );
+}
+
+const Groups = (props: DraftForm) => (
   <div className="settings-form stack">
     <Group title="Environment" open={uses(props.draft, "requirements", "environment", "python", "params")}>
       <EnvironmentFields {...props} />
@@ -47,6 +73,7 @@ const EnvironmentFields = ({ draft, change }: DraftForm) => (
     <SettingField of="environment" value={draft.environment} onText={(environment) => change({ environment })} />
     <TextArea
       label="Parameters"
+      name="params"
       hint="NAME=VALUE lines, or a JSON object"
       className="mono"
       spellCheck={false}
@@ -63,6 +90,7 @@ const SourceFields = ({ draft, change }: DraftForm) => (
     <SettingField of="repository" value={draft.repository} onText={(repository) => change({ repository })} />
     <TextField
       label="Script in the repository"
+      name="script"
       hint="Path of a file that runs instead of the text of the editor"
       value={draft.script}
       onText={(script) => change({ script })}
@@ -83,7 +111,13 @@ function PlaceFields({ draft, change }: DraftForm) {
       <SettingField of="workers" value={draft.workers} onText={(workers) => change({ workers })} />
       <PriorityField value={draft.priority} onText={(priority) => change({ priority })} />
       <CredentialsField draft={draft} change={change} />
-      <TextField label="Tags" placeholder="nightly, gpu" value={draft.tags} onText={(tags) => change({ tags })} />
+      <TextField
+        label="Tags"
+        name="tags"
+        placeholder="nightly, gpu"
+        value={draft.tags}
+        onText={(tags) => change({ tags })}
+      />
     </>
   );
 }

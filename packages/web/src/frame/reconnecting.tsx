@@ -15,7 +15,7 @@ export function Reconnecting({ team }: { team: string }) {
     const timer = setTimeout(() => setLong(true), quietFor);
     return () => clearTimeout(timer);
   }, [state]);
-  const word = state === "away" ? "Database away" : "Reconnecting";
+  const word = state === "away" ? "No database" : "Reconnecting";
   return (
     <span className="reconnecting" role="status" title={isLong && state === "away" ? explanation : undefined}>
       {isLong && word}

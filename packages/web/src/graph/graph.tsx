@@ -65,7 +65,7 @@ export function Graph({ label, nodes, edges, selected = "", onSelect = () => {} 
   );
 }
 
-const frameHeight = (graph: number) => Math.min(560, Math.max(220, graph + 60));
+const frameHeight = (graph: number) => Math.min(560, Math.max(150, graph + 60));
 
 const Tools = ({ viewing, regroup }: { viewing: Viewing; regroup: (() => void) | undefined }) => (
   <div className="tools row">

@@ -37,7 +37,9 @@ export function keptPlaces(columns: Columns, changed: Changed): Kept | undefined
 /** A new node is near its neighbours; an edge with a new way goes straight. */
 function heightsBefore(columns: Columns, changed: Changed): number[] {
   const { real, ranks, left, right } = columns;
-  const heights = ranks.map((_, point) => changed.before.places.get(changed.ids[point] ?? "")?.y ?? Number.NaN);
+  const { places, shape } = changed.before;
+  const across = shape.isDown ? "x" : "y";
+  const heights = ranks.map((_, point) => places.get(changed.ids[point] ?? "")?.[across] ?? Number.NaN);
   for (let point = 0; point < real; point++) {
     if (!Number.isNaN(heights[point])) continue;
     const around = [...(left[point] ?? []), ...(right[point] ?? [])].map((other) => heights[other] ?? Number.NaN);

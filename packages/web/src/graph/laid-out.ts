@@ -1,7 +1,13 @@
 /** A graph that is laid out: where its nodes are, and where its lines pass. */
 import type { GraphEdge } from "./nodes.ts";
 
-/** The upper left corner of a node, and its column. */
+/** How a graph is drawn: the width of all its nodes, and whether it goes down, as on a phone, or to the right. */
+export interface Shape {
+  readonly width: number;
+  readonly isDown: boolean;
+}
+
+/** The upper left corner of a node, and its column; in a graph that goes down, its row. */
 export interface Place {
   readonly x: number;
   readonly y: number;
@@ -9,9 +15,9 @@ export interface Place {
 }
 
 interface Line extends GraphEdge {
-  /** The left sides of the nodes at its ends, and where it passes each column between them. */
+  /** The left or upper sides of the nodes at its ends, and where it passes each column between them. */
   readonly points: readonly Point[];
-  /** The same between its ends, as `y` of a node there. */
+  /** The same between its ends, as `y` of a node there; in a graph that goes down, as `x`. */
   readonly passed: readonly number[];
   /** Its box, to leave out lines that are not in view. */
   readonly box: Box;
@@ -34,6 +40,7 @@ export interface Layout {
   readonly lines: readonly Line[];
   readonly width: number;
   readonly height: number;
+  readonly shape: Shape;
   /** The number of nodes when it was laid out anew, without regard to what was before. */
   readonly laidFor: number;
 }

@@ -5,12 +5,14 @@ import { groupState } from "./group-state.ts";
 import type { NodeOrGroup } from "./groups.ts";
 import type { Place } from "./laid-out.ts";
 import { nodeSize } from "./layout.ts";
+import { leftOf, lettersIn } from "./node-width.ts";
 import type { NodeKind } from "./nodes.ts";
 import { shortTitle } from "./short-title.ts";
 
 interface NodeShapeProps {
   readonly node: NodeOrGroup;
   readonly place: Place;
+  readonly width: number;
   readonly selected: boolean;
   readonly dim: boolean;
   /** Too small to read: only the shape and the colour are drawn. */
@@ -18,7 +20,7 @@ interface NodeShapeProps {
   readonly reachable: boolean;
 }
 
-function Shape({ node, place, selected, dim, far, reachable }: NodeShapeProps) {
+function Shape({ node, place, width, selected, dim, far, reachable }: NodeShapeProps) {
   const { status, detail } = node.members ? groupState(node.members) : node;
   const words = [status && wordOf(status), detail].filter(Boolean).join(" · ");
   const looks = `${node.kind} ${status ? toneOf(status) : ""} ${dim ? "dim" : ""} ${selected ? "selected" : ""} ${far ? "far" : ""}`;
@@ -34,10 +36,10 @@ function Shape({ node, place, selected, dim, far, reachable }: NodeShapeProps) {
         aria-pressed={selected}
         aria-label={[kindWord[node.kind], node.title, words].filter(Boolean).join(", ")}
       >
-        {node.members && <Outline kind={node.kind} shift={4} />}
-        <Outline kind={node.kind} shift={0} />
+        {node.members && <Outline kind={node.kind} width={width} shift={4} />}
+        <Outline kind={node.kind} width={width} shift={0} />
       </g>
-      {!far && <Words title={node.title} words={words} status={status} />}
+      {!far && <Words title={node.title} words={words} status={status} width={width} />}
     </g>
   );
 }
@@ -59,19 +61,27 @@ export const NodeShape = memo(
 
 const kindWord = { job: "Job", dataset: "Dataset", storage: "Storage" } as const;
 
-const { width, height } = nodeSize;
-const cylinder = `M0 6a${width / 2} 6 0 0 1 ${width} 0v${height - 12}a${width / 2} 6 0 0 1 -${width} 0zM0 6a${width / 2} 6 0 0 0 ${width} 0`;
+const { height } = nodeSize;
+const cylinder = (width: number) =>
+  `M0 6a${width / 2} 6 0 0 1 ${width} 0v${height - 12}a${width / 2} 6 0 0 1 -${width} 0zM0 6a${width / 2} 6 0 0 0 ${width} 0`;
 
-function Outline({ kind, shift }: { kind: NodeKind; shift: number }) {
+function Outline({ kind, width, shift }: { kind: NodeKind; width: number; shift: number }) {
   const transform = shift === 0 ? undefined : `translate(${shift} ${shift})`;
-  if (kind === "storage") return <path className="outline" d={cylinder} transform={transform} />;
+  if (kind === "storage") return <path className="outline" d={cylinder(width)} transform={transform} />;
   const radius = kind === "dataset" ? height / 2 : 2;
   return <rect className="outline" width={width} height={height} rx={radius} transform={transform} />;
 }
 
+interface WordsProps {
+  readonly title: string;
+  readonly words: string;
+  readonly status: string | undefined;
+  readonly width: number;
+}
+
 /** The words as they are drawn, perhaps cut. The label of the button beside them has them whole. */
-function Words({ title, words, status }: { title: string; words: string; status: string | undefined }) {
-  const left = status ? 34 : 16;
+function Words({ title, words, status, width }: WordsProps) {
+  const left = leftOf(status);
   return (
     // biome-ignore lint/a11y/noAriaHiddenOnFocusable: the button is beside it, not in it
     <g className="drawn-words" aria-hidden="true">
@@ -81,11 +91,11 @@ function Words({ title, words, status }: { title: string; words: string; status:
         </g>
       )}
       <text className="title" x={left} y={words ? 20 : 28}>
-        {shortTitle(title, status ? 22 : 24)}
+        {shortTitle(title, lettersIn(width, left, "title"))}
       </text>
       {words && (
         <text className="words" x={left} y={37}>
-          {shortTitle(words, 25)}
+          {shortTitle(words, lettersIn(width, left, "words"))}
         </text>
       )}
     </g>

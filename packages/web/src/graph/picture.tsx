@@ -28,7 +28,7 @@ export const Lines = memo(function Lines({ laid, near, drawn, scale }: LinesProp
         .map((line) => (
           <GraphLine
             key={`${line.from} ${line.to}`}
-            path={pathThrough(line.points)}
+            path={pathThrough(line.points, laid.shape)}
             dim={near !== undefined && !(near.has(line.from) && near.has(line.to))}
           />
         ))}
@@ -63,6 +63,7 @@ export const Nodes = memo(function Nodes({ nodes, laid, near, drawn, far, active
             key={node.id}
             node={node}
             place={place}
+            width={laid.shape.width}
             selected={node.id === selected}
             dim={near !== undefined && !near.has(node.id)}
             far={far}

@@ -1,9 +1,11 @@
 /** What a graph draws: nodes or groups of nodes, their places, and what is related to the selected node. */
 import { useMemo, useRef } from "react";
 import { toneOf } from "../look/status.tsx";
+import { useNarrow } from "../look/use-narrow.ts";
 import { grouped, type NodeOrGroup } from "./groups.ts";
 import type { Layout } from "./laid-out.ts";
 import { layout } from "./layout.ts";
+import { widthFor } from "./node-width.ts";
 import { type GraphEdge, type GraphNode, type Links, linksOf, related } from "./nodes.ts";
 
 export interface Picture {
@@ -33,17 +35,42 @@ export function usePicture(
   return { nodes: shown.nodes, laid, links, near, centre };
 }
 
+interface Laid {
+  readonly ids: readonly string[];
+  readonly edges: readonly GraphEdge[];
+  readonly width: number;
+  readonly isNarrow: boolean;
+  readonly laid: Layout;
+}
+
 /** Lays the graph out anew only if its nodes or edges change, not when states do. */
 function useLayout(nodes: readonly NodeOrGroup[], edges: readonly GraphEdge[]): Layout {
-  const last = useRef<{ ids: readonly string[]; edges: readonly GraphEdge[]; laid: Layout } | undefined>(undefined);
+  const last = useRef<Laid | undefined>(undefined);
+  const isNarrow = useNarrow();
   return useMemo(() => {
     const ids = nodes.map(({ id }) => id);
+    const width = widthFor(nodes);
     const before = last.current;
-    if (before && sameIds(before.ids, ids) && sameEdges(before.edges, edges)) return before.laid;
-    const laid = layout(ids, edges, before?.laid);
-    last.current = { ids, edges, laid };
+    const isSameFrame = before?.width === width && before.isNarrow === isNarrow;
+    if (before && isSameFrame && sameIds(before.ids, ids) && sameEdges(before.edges, edges)) return before.laid;
+    const laid = laidOut(ids, edges, width, isSameFrame ? before?.laid : undefined, isNarrow);
+    last.current = { ids, edges, width, isNarrow, laid };
     return laid;
-  }, [nodes, edges]);
+  }, [nodes, edges, isNarrow]);
+}
+
+/** To the right; on a phone downwards, if less of it is out of view then. */
+function laidOut(
+  ids: readonly string[],
+  edges: readonly GraphEdge[],
+  width: number,
+  before: Layout | undefined,
+  isNarrow: boolean,
+): Layout {
+  const right = layout(ids, edges, before, { width, isDown: false });
+  if (!isNarrow) return right;
+  const down = layout(ids, edges, before, { width, isDown: true });
+  return down.width <= right.width ? down : right;
 }
 
 const sameIds = (a: readonly string[], b: readonly string[]) =>

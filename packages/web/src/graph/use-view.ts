@@ -36,7 +36,8 @@ export function useView(graph: Layout, centre: string): Viewing {
   const last = useRef(graph);
   if (last.current !== graph) {
     // What is looked at stays where it is, unless the graph was changed to show something new, or all of it is in view.
-    const isNew = graph.places.has(centre) && !last.current.places.has(centre);
+    const isTurned = graph.shape.isDown !== last.current.shape.isDown;
+    const isNew = isTurned || (graph.places.has(centre) && !last.current.places.has(centre));
     const begins = isNew || (!isMoved.current && fits(graph, size));
     const kept = begins ? undefined : carried(view, size, last.current.places, graph.places);
     isMoved.current &&= kept !== undefined;

@@ -9,7 +9,12 @@ export interface DiffLine {
 const most = 4_000_000;
 
 export function diffLines(before: string, after: string): DiffLine[] {
-  const [old, now] = [before.split("\n"), after.split("\n")];
+  // The end of the last line is no line of its own.
+  const isEnded = before.endsWith("\n") && after.endsWith("\n");
+  const [old, now] = [before, after].map((text) => (isEnded ? text.slice(0, -1) : text).split("\n")) as [
+    string[],
+    string[],
+  ];
   let start = 0;
   while (start < old.length && start < now.length && old[start] === now[start]) start++;
   let end = 0;

@@ -51,7 +51,7 @@ export function ListedRuns({ jobs }: { jobs: readonly Job[] }) {
       titles={["Job", "Took"]}
       items={bars}
       format={duration}
-      height={36}
+      height={48}
     />
   );
 }

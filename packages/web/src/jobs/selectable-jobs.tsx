@@ -12,6 +12,7 @@ interface SelectableProps {
 
 export function SelectableJobs({ jobs, selected, onSelect }: SelectableProps) {
   const all = jobs.length > 0 && jobs.every(({ id }) => selected.has(id));
+  const some = jobs.some(({ id }) => selected.has(id));
   const columns = useMemo<Column<Job>[]>(() => {
     const set = (ids: readonly string[], chosen: boolean) => {
       const after = new Set(selected);
@@ -21,18 +22,31 @@ export function SelectableJobs({ jobs, selected, onSelect }: SelectableProps) {
     const ids = jobs.map(({ id }) => id);
     const box: Column<Job> = {
       title: "Select",
-      head: <Box label="Select all shown jobs" checked={all} onCheck={(chosen) => set(ids, chosen)} />,
+      head: (
+        <Box label="Select all shown jobs" checked={all} isPart={some && !all} onCheck={(chosen) => set(ids, chosen)} />
+      ),
       cell: ({ id, name }) => (
         <Box label={`Select ${name ?? id}`} checked={selected.has(id)} onCheck={(chosen) => set([id], chosen)} />
       ),
     };
     return [box, ...jobColumns];
-  }, [jobs, selected, all, onSelect]);
+  }, [jobs, selected, all, some, onSelect]);
   return <Table label="Jobs" columns={columns} items={jobs} keyOf={({ id }) => id} />;
 }
 
-const Box = ({ label, checked, onCheck }: { label: string; checked: boolean; onCheck: (checked: boolean) => void }) => (
+interface BoxProps {
+  readonly label: string;
+  readonly checked: boolean;
+  /** Whether it stands for several, of which some are checked. */
+  readonly isPart?: boolean;
+  readonly onCheck: (checked: boolean) => void;
+}
+
+const Box = ({ label, checked, isPart = false, onCheck }: BoxProps) => (
   <input
+    ref={(box) => {
+      if (box) box.indeterminate = isPart;
+    }}
     type="checkbox"
     aria-label={label}
     checked={checked}

@@ -110,7 +110,7 @@ function Holders({ wait: { holders, slots_of_others } }: { wait: JobWait }) {
           <li key={job_id}>
             <Link href={jobPath(team, job_id)}>{name ?? job_id}</Link>
             <span className="soft">
-              {` ${slotText(slots)}, ${created_by}, since `}
+              {` ${slotText(slots)}, ${created_by}, started `}
               <Time at={started_at} />
             </span>
           </li>

@@ -27,7 +27,7 @@ export const Loading = ({ rows = 6 }: { rows?: number }) => (
 const titles: Partial<Record<string, string>> = {
   not_found: "Not found",
   forbidden: "Not allowed",
-  unavailable: "The server is not available",
+  unavailable: "Not available at the moment",
 };
 
 /** The list in which what was not found would be. */

@@ -2,7 +2,7 @@
 import { type ListPipelinesQuery, type Pipeline, routes } from "@millrace/contract";
 import { commandLine } from "../look/command-line.ts";
 import { type Copyable, copyable } from "../look/copy-as.tsx";
-import { actionRefusal } from "./pipeline-actions.ts";
+import { actionRefusal, rerunTitle } from "./pipeline-actions.ts";
 
 export const copyPipelines = (query: ListPipelinesQuery): Copyable =>
   copyable(
@@ -47,7 +47,7 @@ export function copyPipeline({ pipeline_id, name, status }: Pipeline): Copyable[
     show,
     ...allowed.map(([title, action, route]) =>
       copyable(
-        title,
+        action === "rerun" ? rerunTitle(status) : title,
         routes[route],
         () => ({ body: { pipeline_id } }),
         (team) => commandLine(team, ["pipeline", action, name]),

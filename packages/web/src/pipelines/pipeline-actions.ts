@@ -27,6 +27,9 @@ const doneTo: Readonly<Record<PipelineAction, string>> = {
   "hand-over": "be handed over",
 };
 
+/** What a rerun of the jobs that are not complete is called. */
+export const rerunTitle = (status: PipelineStatus) => (status === "CANCELED" ? "Rerun the rest" : "Rerun from failed");
+
 /** Undefined if the state of the pipeline allows the action. */
 export function actionRefusal(action: PipelineAction, status: PipelineStatus): string | undefined {
   const allowed: readonly PipelineStatus[] = pipelineActions[action];

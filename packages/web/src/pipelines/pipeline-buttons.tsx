@@ -9,7 +9,7 @@ import { AskFirst } from "../look/dialog.tsx";
 import { Problem } from "../look/states.tsx";
 import { newPipelinePath } from "../paths/pipeline-paths.ts";
 import { copyPipeline } from "./copy-pipeline.ts";
-import { actionRefusal } from "./pipeline-actions.ts";
+import { actionRefusal, rerunTitle } from "./pipeline-actions.ts";
 import { isDraft } from "./pipeline-drafts.ts";
 import { usePipelineChange } from "./use-pipeline-change.ts";
 
@@ -48,7 +48,7 @@ export function PipelineActions({ pipeline }: { pipeline: Pipeline }) {
           title="Runs the jobs that are not complete again; results of complete jobs stay"
           onClick={() => rerun.act()}
         >
-          Rerun from failed
+          {rerunTitle(status)}
         </Button>
       )}
       {!isUnfinished(status) && <RunAgain pipeline={pipeline} refusal={role} />}

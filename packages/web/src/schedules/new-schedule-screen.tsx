@@ -70,7 +70,7 @@ export function PipelineField({ value, onText, error }: PipelineFieldProps) {
         value={value}
         error={error}
         onText={onText}
-        hint="The pipeline to copy. It does not have to run, and does not change."
+        hint="The pipeline to copy. It need not have run, and does not change."
       />
       <datalist id={list}>
         {pipelines.map(({ name, triggered_from }) => (

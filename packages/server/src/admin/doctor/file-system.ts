@@ -80,7 +80,7 @@ export async function checkInodes({ dataDir }: Folder): Promise<Finding> {
 export function describeInodes(files: number, free: number): Finding {
   const topic = "inodes";
   if (files === 0) return { level: "ok", topic, message: "not limited" };
-  const message = `${free} of ${files} free`;
+  const message = `${free.toLocaleString("en")} of ${files.toLocaleString("en")} free`;
   if (free >= 100_000 || free > files / 20) return { level: "ok", topic, message };
   const next = "remove small files, lower MILLRACE_LOG_DAYS, or use a file system with more inodes";
   return { level: free < 1000 ? "error" : "warn", topic, message, next };

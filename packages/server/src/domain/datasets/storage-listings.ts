@@ -75,7 +75,7 @@ function problemOf(uri: string, problem: string, message: string, credentials: U
   const missing = missingIn(uri, credentials);
   // What the library says about this names settings that nobody sees here.
   if (missing !== undefined && said.startsWith("cannot get credentials"))
-    return new ApiError("wrong_state", `${uri} cannot be listed: ${missing}`);
+    return new ApiError("wrong_state", `${uri} cannot be listed. ${missing}`);
   const advice = problem === "permission" ? ` ${missing ?? adviceFor(credentials)}` : "";
   return new ApiError("wrong_state", `${uri} cannot be listed: ${said.replace(/\.?$/, ".")}${advice}`);
 }

@@ -72,7 +72,7 @@ class ExecCredentials implements Credentials {
       env: { ...usualVariables(), ...env, KUBERNETES_EXEC_INFO: JSON.stringify(info) },
       timeout: patienceMs,
     }).catch((error: ExecFileException) => {
-      // Not its message, which has the arguments: they are secret, and everybody in the team sees why a cluster is away.
+      // The message and the error of execFile hold the arguments and the program's output, which may be secrets.
       throw new Error(`the program ${command} of the kubeconfig failed: ${howFailed(error)}`);
     });
     return credentialIn(stdout, command);

@@ -43,7 +43,10 @@ interface Call {
 const pageSize = 500;
 /** The most objects of a list, and the most pages: an answer can always name a next page. */
 const mostObjects = 100_000;
-const mostPages = 1000;
+const mostPages = 400;
+
+/** Milliseconds that all pages of a list may take. */
+const listMs = 300_000;
 
 /** A list is read from its beginning again at most this often, if its pages expire. */
 const mostRestarts = 3;
@@ -74,8 +77,10 @@ export class KubernetesApi {
 
   async #pages<T>(path: string, query: Readonly<Record<string, string>>): Promise<{ items: T[]; now: number }> {
     const items: T[] = [];
+    const began = performance.now();
     let next = "";
     for (let pages = 0; pages < mostPages && items.length < mostObjects; pages++) {
+      if (performance.now() - began > listMs) break;
       const page = { ...query, limit: String(pageSize), ...(next === "" ? {} : { continue: next }) };
       await this.#calls.rest();
       const { answer, now, text } = await this.#send<KubernetesList<T>>("GET", path, { query: page });
@@ -85,7 +90,7 @@ export class KubernetesApi {
       next = answer.metadata?.continue ?? "";
       if (next === "") return { items, now };
     }
-    throw new EngineUnreachable(`Kubernetes lists more than ${mostObjects} objects, or more than ${mostPages} pages.`);
+    throw new EngineUnreachable(`Kubernetes: the list ${path} does not end.`);
   }
 
   /** Sends a request. Throws Refused if the API server refuses it, and EngineUnreachable if it gives no answer. */

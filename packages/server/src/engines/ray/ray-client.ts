@@ -48,9 +48,10 @@ export class RayClient {
   readonly #base: string;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #agent = new Agent();
-  readonly #calls = new Calls();
+  readonly #calls: Calls;
 
-  constructor(address: string, token: string) {
+  constructor(address: string, token: string, calls = new Calls()) {
+    this.#calls = calls;
     this.#base = address.replace(/\/+$/, "");
     this.#headers = token === "" ? {} : { authorization: `Bearer ${token}` };
   }

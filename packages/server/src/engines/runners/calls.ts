@@ -3,6 +3,7 @@
  * it answers, and how much of the server's time is spent on reading answers. All calls end when the cluster is closed.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { EngineUnreachable } from "../engine.ts";
 
 /** Milliseconds that one call may take, from its beginning to the end of its answer. */
 const usualPatienceMs = 30_000;
@@ -59,4 +60,14 @@ export function whyFailed(error: Error): string {
   // A process that a signal ended has the reason of the signal as its cause.
   const { name, message } = error.cause instanceof Error && error.name === "AbortError" ? error.cause : error;
   return name === "TimeoutError" ? `no answer within ${usualPatienceMs / 1000} seconds` : message;
+}
+
+/** Carries out a call to a cluster. An answer in which something is missing or has another type counts as no answer. */
+export async function understood<T>(call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new EngineUnreachable(`The answer of the cluster cannot be understood: ${error.message}`, { cause: error });
+  }
 }

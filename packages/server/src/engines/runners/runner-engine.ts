@@ -1,6 +1,7 @@
 /** An engine whose jobs run elsewhere: a placer brings a runner there, and the runner does the rest. */
 import { readdir } from "node:fs/promises";
 import { durationWords } from "@millrace/contract";
+import { Turns } from "../../turns/turns.ts";
 import {
   type Attempt,
   CannotStart,
@@ -15,6 +16,7 @@ import { LogFile } from "../log-file.ts";
 import { type InsideScript, readInsideScripts } from "../phases/inside-scripts.ts";
 import { stepsOf } from "../phases/steps.ts";
 import { readSamples } from "../usage-file.ts";
+import { understood } from "./calls.ts";
 import { ForcedEnds, obeyMs } from "./forced-ends.ts";
 import type { Placed, Placer } from "./placer.ts";
 import type { End, RunnerFolder } from "./runner-folder.ts";
@@ -44,6 +46,9 @@ export interface RunnerEngineOptions {
   readonly environments?: string;
 }
 
+/** The most submissions at a time. A cluster that comes back may have a thousand jobs to start. */
+const mostSubmissions = 8;
+
 const usualSilenceMs = 60_000;
 const usualLeaseSeconds = 900;
 
@@ -62,6 +67,7 @@ export class RunnerEngine implements Engine {
   readonly #silenceMs: number;
   readonly #terms: { readonly limits: RemoteLimits; readonly leaseSeconds: number };
   readonly #submitting = new Map<string, Promise<string>>();
+  readonly #submissions = new Turns(mostSubmissions);
   /** When each attempt was first missing in the engine's list, by the monotonic clock. */
   readonly #missing = new Map<string, number>();
   readonly #forced: ForcedEnds;
@@ -87,7 +93,7 @@ export class RunnerEngine implements Engine {
   submit(spec: JobSpec): Promise<string> {
     const underWay = this.#submitting.get(spec.key);
     if (underWay) return underWay;
-    const submitting = this.#submit(spec).finally(() => this.#submitting.delete(spec.key));
+    const submitting = this.#submissions.run(() => this.#submit(spec)).finally(() => this.#submitting.delete(spec.key));
     this.#submitting.set(spec.key, submitting);
     return submitting;
   }
@@ -120,7 +126,7 @@ export class RunnerEngine implements Engine {
   async observe(attempts: readonly Attempt[]): Promise<Map<string, Observation>> {
     const { placer } = this.#options;
     try {
-      const listed = await placer.list();
+      const listed = await understood(placer.list());
       const ended = await this.#ended(attempts.map(({ key }) => key).filter((key) => !listed.has(key)));
       return new Map(
         attempts.map((attempt) => {
@@ -151,7 +157,7 @@ export class RunnerEngine implements Engine {
   async #ended(missing: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const { placer } = this.#options;
     const silent = missing.filter((key) => this.#isSilent(key, this.#silenceMs) && !this.#folder(key).has("end"));
-    return silent.length > 0 && placer.ended ? placer.ended(silent) : new Map();
+    return silent.length > 0 && placer.ended ? understood(placer.ended(silent)) : new Map();
   }
 
   #look(attempt: Attempt, told: Told): Observation {

@@ -182,7 +182,7 @@ export class Runners {
     }
     // Two beats may overtake each other; steps are only ever added.
     if (steps.length > folder.steps().length) {
-      folder.writeJson("steps", steps);
+      folder.writeJson("steps", believableSteps(folder, steps));
       this.#onChange(key, steps.at(-1)?.name ?? "");
     }
     if (wait && !isNew(this.#ordersOf(folder), orders)) await this.#newOrder(key, gone);
@@ -198,11 +198,12 @@ export class Runners {
     if (size < end.log_size)
       throw new RunnerRefused("incomplete", `The log has ${size} bytes here, not ${end.log_size}. Send the rest.`);
     if (end.usage) noteUsage(folder, end.usage);
+    const steps = believableSteps(folder, end.steps);
     folder.writeJson("end", {
       code: end.exit_code,
       phase: end.phase,
-      finishedAt: end.finished_at,
-      steps: end.steps,
+      finishedAt: believable(end.finished_at, steps.at(-1)?.started_at ?? begunAt(folder)),
+      steps,
       overLimit: end.over_limit,
       metrics: end.metrics === null ? null : JSON.stringify(end.metrics),
     } satisfies End);
@@ -257,6 +258,25 @@ const isNew = (given: Orders, known: Orders) => (given.cancel && !known.cancel) 
 
 const noteUsage = ({ usage }: RunnerFolder, used: Usage) =>
   appendSample(usage, { at: new Date().toISOString(), ...used });
+
+/** When the attempt was claimed, by the server's clock. */
+const begunAt = (folder: RunnerFolder) => folder.claim()?.at ?? 0;
+
+/**
+ * Returns a time that a runner tells, or now if it cannot be: the clock of its machine may be wrong by years, and how
+ * long logs are kept depends on these times.
+ */
+function believable(at: number, earliest: number): number {
+  const now = Date.now();
+  return at >= earliest && at <= now ? at : now;
+}
+
+/** Returns the steps that a runner tells. Those that were noted before keep their times. */
+function believableSteps(folder: RunnerFolder, steps: readonly Begun[]): Begun[] {
+  const known = folder.steps();
+  const earliest = begunAt(folder);
+  return steps.map((step, index) => known[index] ?? { ...step, started_at: believable(step.started_at, earliest) });
+}
 
 /** Returns the phases that a runner has begun, without names that are not known. */
 export const begunPhases = (steps: readonly Begun[]): BegunPhase[] =>

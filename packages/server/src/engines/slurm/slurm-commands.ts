@@ -59,11 +59,14 @@ export class SlurmCommands {
       child.once("close", resolve);
     });
     const printed = [this.#calls.read(child.stdout), this.#calls.read(child.stderr)] as const;
-    const [code, said, complained] = await Promise.all([ended, ...printed]).catch((error) => {
+    try {
+      const [code, said, complained] = await Promise.all([ended, ...printed]);
+      return { code, said, complained };
+    } finally {
       child.kill("SIGKILL");
-      throw error;
-    });
-    return { code, said, complained };
+      // What the command has started may hold its output open.
+      for (const stream of [child.stdout, child.stderr]) stream.destroy();
+    }
   }
 }
 
