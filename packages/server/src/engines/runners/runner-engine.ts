@@ -18,7 +18,7 @@ import { stepsOf } from "../phases/steps.ts";
 import { readSamples } from "../usage-file.ts";
 import { understood } from "./calls.ts";
 import { ForcedEnds, obeyMs } from "./forced-ends.ts";
-import type { Placed, Placer } from "./placer.ts";
+import type { EndedRunner, Placed, Placer } from "./placer.ts";
 import type { End, RunnerFolder } from "./runner-folder.ts";
 import { readRunner } from "./runner-text.ts";
 import { begunPhases, type Runners } from "./runners.ts";
@@ -55,7 +55,7 @@ const usualLeaseSeconds = 900;
 /** What the engine says of a runner: that it waits or runs, or how it ended. */
 interface Told {
   readonly placed: Placed | undefined;
-  readonly ended: string | undefined;
+  readonly ended: EndedRunner | undefined;
 }
 
 export class RunnerEngine implements Engine {
@@ -154,7 +154,7 @@ export class RunnerEngine implements Engine {
   }
 
   /** Asks the engine about runners that are neither listed nor heard. Most of the time there are none. */
-  async #ended(missing: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  async #ended(missing: readonly string[]): Promise<ReadonlyMap<string, EndedRunner>> {
     const { placer } = this.#options;
     const silent = missing.filter((key) => this.#isSilent(key, this.#silenceMs) && !this.#folder(key).has("end"));
     return silent.length > 0 && placer.ended ? understood(placer.ended(silent)) : new Map();
@@ -179,14 +179,14 @@ export class RunnerEngine implements Engine {
     if (placed === undefined && this.#forced.isRemoved(key) && this.#mayEnd(folder, key, isGone))
       return this.#exited(folder, this.#options.runners.endRemoved(key));
     const steps = stepsOf(begunPhases(folder.steps()), undefined);
-    // If the engine knows that the runner has ended, nobody has to wait for its lease.
-    const lease = ended === undefined && folder.has("lease") ? 1000 * this.#terms.leaseSeconds : 0;
+    // If the engine knows for certain that the runner has ended, nobody has to wait for its lease.
+    const lease = !ended?.isCertain && folder.has("lease") ? 1000 * this.#terms.leaseSeconds : 0;
     if (!isGone || !this.#isSilent(key, this.#silenceMs + lease))
       return { state: "RUNNING", steps, querying: steps.at(-1)?.name === "query" };
     return {
       state: "LOST",
       steps,
-      why: `its runner on ${claim.host} ended without a word${ended === undefined ? "" : ` (${ended})`}`,
+      why: `its runner on ${claim.host} ended without a word${ended === undefined ? "" : ` (${ended.how})`}`,
     };
   }
 
@@ -221,7 +221,7 @@ export class RunnerEngine implements Engine {
     if (claim.instance !== null) return { state: "RUNNING", steps: [], querying: false };
     // If the engine has simply forgotten it, it never ran, and another attempt may take its place.
     if (ended === undefined) return { state: "ABSENT" };
-    return { state: "LOST", steps: [], why: `its runner ended before it reached this server (${ended})` };
+    return { state: "LOST", steps: [], why: `its runner ended before it reached this server (${ended.how})` };
   }
 
   #limitWords(folder: RunnerFolder, { overLimit }: End): string | null {

@@ -83,8 +83,8 @@ const isKey = (key: string) => /^[\w-]{1,64}\.\d{1,9}$/.test(key);
 export class Runners {
   readonly #jobsDir: string;
   readonly #heard = new Map<string, Heard>();
-  /** Ages of attempts, in milliseconds, when their usage was last noted. */
-  readonly #sampled = new Map<string, number>();
+  /** When usage of each attempt was first and last noted, by the monotonic clock: a runner may say any age. */
+  readonly #sampled = new Map<string, { readonly begun: number; readonly last: number }>();
   readonly #orders = new EventEmitter().setMaxListeners(0);
   readonly #appending = new Map<string, Promise<number>>();
   readonly #onChange: (key: string, what: string) => void;
@@ -176,10 +176,7 @@ export class Runners {
     const { steps, age, orders, usage, wait = true } = beat;
     const folder = this.#running(key);
     this.#hear(key, age * 1000);
-    if (usage && isDue(this.#sampled.get(key), 0, age * 1000)) {
-      this.#sampled.set(key, age * 1000);
-      noteUsage(folder, usage);
-    }
+    if (usage) this.#sample(folder, key, usage, age * 1000);
     // Two beats may overtake each other; steps are only ever added.
     if (steps.length > folder.steps().length) {
       folder.writeJson("steps", believableSteps(folder, steps));
@@ -188,6 +185,15 @@ export class Runners {
     if (wait && !isNew(this.#ordersOf(folder), orders)) await this.#newOrder(key, gone);
     if (folder.end()) throw over();
     return this.#ordersOf(folder);
+  }
+
+  #sample(folder: RunnerFolder, key: string, usage: Usage, age: number): void {
+    const now = this.now();
+    const known = this.#sampled.get(key);
+    const begun = known?.begun ?? now - age;
+    if (!isDue(known?.last, begun, now)) return;
+    this.#sampled.set(key, { begun, last: now });
+    noteUsage(folder, usage);
   }
 
   /** Accepts the end of the attempt, once its log is here in full. Reporting it again changes nothing. */
