@@ -7,10 +7,10 @@ import type { Loop } from "../loops/loop.ts";
 import { type ClusterLoops, clusterLoops } from "./cluster-loops.ts";
 
 export function jobLoops(wiring: ClusterLoops): Loop[] {
-  const { execution, blobs, archive, clusters, local } = wiring.machinery;
+  const { execution, blobs, archive, clusters, local, runners } = wiring.machinery;
   return [
     ...clusterLoops(wiring)(local),
-    keepClusters({ ...execution, keepEngines: clusters.keep }),
+    keepClusters({ ...execution, runners, keepEngines: clusters.keep }),
     beginRetries(execution),
     fetchFiles({ ...execution, blobs }),
     ...(archive ? [archiveLogs({ ...execution, archive })] : []),

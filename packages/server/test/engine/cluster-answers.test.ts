@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { EngineUnreachable } from "../../src/engines/engine.ts";
 import { RayClient } from "../../src/engines/ray/ray-client.ts";
-import { answerText } from "../../src/engines/runners/cluster-answers.ts";
+import { Calls } from "../../src/engines/runners/calls.ts";
 import { RunnerEngine } from "../../src/engines/runners/runner-engine.ts";
 import { Runners } from "../../src/engines/runners/runners.ts";
 import { SlurmCommands } from "../../src/engines/slurm/slurm-commands.ts";
@@ -35,7 +35,11 @@ describe("a cluster whose answer", () => {
   });
 
   function ray(patienceMs: number): RayClient {
-    const client = new RayClient(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, "", patienceMs);
+    const client = new RayClient(
+      `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      "",
+      new Calls(patienceMs),
+    );
     clients.push(client);
     return client;
   }
@@ -49,39 +53,6 @@ describe("a cluster whose answer", () => {
   it("trickles is given up after the time of the whole call", async () => {
     answer = endlessly(Buffer.from(" "), 20);
     await assert.rejects(ray(300).jobs(), isUnreachable);
-  });
-
-  it("never ends is given up, and its connection closed", async () => {
-    let left: Promise<unknown> = Promise.resolve();
-    answer = (response) => {
-      left = once(response, "close");
-      endlessly(Buffer.alloc(1024 * 1024, " "), 1)(response);
-    };
-    await assert.rejects(ray(300_000).jobs(), /longer than 33554432 bytes/);
-    await left;
-  });
-
-  it("is under way when its engine is closed is not waited for", async () => {
-    const asked = new Promise<void>((resolve) => {
-      answer = () => resolve();
-    });
-    const client = ray(300_000);
-    const asking = assert.rejects(client.jobs(), isUnreachable);
-    await asked;
-    await client.close();
-    await asking;
-  });
-
-  it("is too long is read only up to the limit", async () => {
-    let read = 0;
-    async function* endless() {
-      for (;;) {
-        read++;
-        yield Buffer.alloc(10);
-      }
-    }
-    await assert.rejects(answerText(endless(), 95), isUnreachable);
-    assert.equal(read, 10);
   });
 
   it("comes from a command that is under way when its engine is closed is not waited for", async () => {

@@ -159,10 +159,13 @@ describe("the client of the Kubernetes API", { skip: await whyNoCertificates() }
       const page = new URL(path, url).searchParams.get("continue") ?? "";
       if (asked.length === 3) return { status: 410, body: { reason: "Expired", message: "too old" } };
       const next = pages[asked.length] || undefined;
-      return { body: { items: [page], metadata: { continue: next } } };
+      return { body: { items: [{ metadata: { name: page } }], metadata: { continue: next } } };
     };
     const { items, now } = await (await withUser({ token: "t" })).list("/things", { labelSelector: "x=y" });
-    assert.deepEqual(items, ["", "a", "b"]);
+    assert.deepEqual(
+      items,
+      ["", "a", "b"].map((name) => ({ metadata: { name } })),
+    );
     assert.ok(Math.abs(now - Date.now()) < 3_600_000);
     assert.equal(asked.length, 6);
     assert.ok(

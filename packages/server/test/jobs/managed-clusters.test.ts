@@ -3,7 +3,7 @@
  * what is fake); everything else is real.
  */
 import assert from "node:assert/strict";
-import { readdirSync, rmSync } from "node:fs";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { type AuditEntry, type Client, type RunnerOptions, routes } from "@millrace/contract";
 import {
@@ -192,7 +192,7 @@ describe("a managed cluster", () => {
     const { options } = await set("old", { slurm: { account: "" } });
     assert.deepEqual([options["partition"], options["start_seconds"], options["lease_seconds"]], ["gpu", 0, 900]);
     assert.deepEqual(opened.at(-1), options, "the engine gets the same");
-    await client.call(routes.deleteCluster, { params: { cluster_name: "old" } });
+    await client.call(routes.deleteCluster, { params: { cluster_name: "old" }, query: {} });
   });
 
   it("serves one team if its jobs share a folder of virtualenvs, although pods are isolated", async () => {
@@ -204,7 +204,7 @@ describe("a managed cluster", () => {
     await add("pods", pods);
     await assert.rejects(set("pods", { kubernetes: { environments: "/venvs" } }), /share the folder/);
     await set("pods", { kubernetes: { environments: "/venvs" }, teams: ["main"] });
-    await client.call(routes.deleteCluster, { params: { cluster_name: "pods" } });
+    await client.call(routes.deleteCluster, { params: { cluster_name: "pods" }, query: {} });
   });
 
   it("gives its engine every option of runners; its limits replace the server's", () => {
@@ -231,13 +231,46 @@ describe("a managed cluster", () => {
     assert.equal(await readLog(client, id), "ran\n");
   });
 
+  it("that is unreachable ends the jobs whose runners say so, and cancels those that run or have not started", async () => {
+    const waits = `until [ -e ${folder}/go ]; do sleep 0.05; done; exit 4`;
+    const [ending, running] = [
+      await createJob(client, on("hpc", waits)),
+      await createJob(client, on("hpc", "sleep 600")),
+    ];
+    for (const { id } of [ending, running]) await waitForStatus(client, id, ["RUNNING"]);
+    await set("hpc", { slurm: { account: "60" } });
+    const waiting = await createJob(client, on("hpc", "echo never"));
+    await waitForStatus(client, waiting.id, ["PROVISIONING"]);
+    MoodyPlacer.isAway = true;
+    writeFileSync(`${folder}/go`, "");
+    assert.equal((await waitForEnd(client, ending.id)).exit_code, 4);
+    for (const { id } of [running, waiting]) {
+      await client.call(routes.cancelJob, { params: { job_id: id }, body: {} });
+      assert.equal((await waitForEnd(client, id)).status, "CANCELED");
+    }
+    MoodyPlacer.isAway = false;
+    await set("hpc", { slurm: { account: "" } });
+  });
+
+  it("that is gone for good is removed with its jobs", async () => {
+    await add("gone", { slurm: { account: "60" } });
+    const [canceled, lost] = [await createJob(client, on("gone", "true")), await createJob(client, on("gone", "true"))];
+    for (const { id } of [canceled, lost]) await waitForStatus(client, id, ["PROVISIONING"]);
+    const params = { cluster_name: "gone" };
+    await assert.rejects(client.call(routes.deleteCluster, { params, query: {} }), /in use.*remove it with force/);
+    await client.call(routes.deleteCluster, { params, query: { force: true } });
+    const { status, error_message } = await waitForEnd(client, lost.id);
+    assert.deepEqual([status, error_message], ["FAILED", "The job was lost: its cluster was removed (gone)."]);
+    assert.equal((await waitForEnd(client, canceled.id)).status, "FAILED");
+  });
+
   it("that never answers holds up no change, neither its own nor that of another cluster", async () => {
     MoodyPlacer.hangs = true;
     // The loops of the newly opened engine wait for its list.
     await set("hpc", { slurm: { account: "1" } });
     await set("hpc", { slurm: { account: "" } });
     await add("beside");
-    await client.call(routes.deleteCluster, { params: { cluster_name: "beside" } });
+    await client.call(routes.deleteCluster, { query: {}, params: { cluster_name: "beside" } });
     MoodyPlacer.hangs = false;
     await set("hpc", { slurm: { account: "0" } });
     assert.equal((await runJob(client, on("hpc", "true"))).job.status, "COMPLETE");
@@ -302,7 +335,7 @@ describe("a managed cluster", () => {
     const { job } = await runJob(client, on("short", "echo kept"));
     await set("short", { state: "PAUSED" });
     const waiting = await createJob(client, on("short", "true"));
-    const remove = () => client.call(routes.deleteCluster, { params: { cluster_name: "short" } });
+    const remove = () => client.call(routes.deleteCluster, { query: {}, params: { cluster_name: "short" } });
     await assert.rejects(remove(), /in use\. Slots that jobs occupy: 0; jobs that wait: 1\./);
     await client.call(routes.cancelJob, { params: { job_id: waiting.id }, body: {} });
     await waitForEnd(client, waiting.id);
@@ -311,7 +344,7 @@ describe("a managed cluster", () => {
     assert.equal(await readLog(client, job.id), "kept\n");
     await add("short");
     assert.equal((await runJob(client, on("short", "echo again"))).log, "again\n");
-    await client.call(routes.deleteCluster, { params: { cluster_name: "short" } });
+    await client.call(routes.deleteCluster, { query: {}, params: { cluster_name: "short" } });
   });
 
   it("fails jobs that come to wait for it after it was removed", async () => {
@@ -320,7 +353,7 @@ describe("a managed cluster", () => {
       ...on("gone", "true"),
       start_after: new Date(Date.now() + 1500).toISOString(),
     });
-    await client.call(routes.deleteCluster, { params: { cluster_name: "gone" } });
+    await client.call(routes.deleteCluster, { query: {}, params: { cluster_name: "gone" } });
     const task = await readJob(client, id);
     assert.equal(task.status, "TASK");
     const made = async () =>

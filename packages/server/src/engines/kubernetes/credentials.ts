@@ -79,8 +79,11 @@ class ExecCredentials implements Credentials {
   }
 }
 
-const howFailed = ({ code, signal }: ExecFileException) =>
-  signal ? `signal ${signal}` : typeof code === "number" ? `exit code ${code}` : String(code);
+function howFailed({ code, signal, killed }: ExecFileException): string {
+  if (killed) return `no answer within ${patienceMs / 1000} seconds`;
+  if (typeof code === "number") return `exit code ${code}. Run it as the user of the server to see why`;
+  return signal ? `signal ${signal}` : String(code ?? "it could not be started");
+}
 
 interface ExecCredential {
   readonly status?: {

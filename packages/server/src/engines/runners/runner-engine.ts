@@ -1,6 +1,7 @@
 /** An engine whose jobs run elsewhere: a placer brings a runner there, and the runner does the rest. */
 import { readdir } from "node:fs/promises";
 import { durationWords } from "@millrace/contract";
+import { Turns } from "../../turns/turns.ts";
 import {
   type Attempt,
   CannotStart,
@@ -15,13 +16,12 @@ import { LogFile } from "../log-file.ts";
 import { type InsideScript, readInsideScripts } from "../phases/inside-scripts.ts";
 import { stepsOf } from "../phases/steps.ts";
 import { readSamples } from "../usage-file.ts";
-import { understood } from "./cluster-answers.ts";
+import { understood } from "./calls.ts";
 import { ForcedEnds, obeyMs } from "./forced-ends.ts";
 import type { EndedRunner, Placed, Placer } from "./placer.ts";
 import type { End, RunnerFolder } from "./runner-folder.ts";
 import { readRunner } from "./runner-text.ts";
 import { begunPhases, type Runners } from "./runners.ts";
-import { Slots } from "./slots.ts";
 import { travellingJob } from "./travelling-job.ts";
 
 export interface RunnerEngineOptions {
@@ -71,7 +71,7 @@ export class RunnerEngine implements Engine {
   readonly #silenceMs: number;
   readonly #terms: { readonly limits: RemoteLimits; readonly leaseSeconds: number };
   readonly #submitting = new Map<string, Promise<string>>();
-  readonly #submissions = new Slots(mostSubmissions);
+  readonly #submissions = new Turns(mostSubmissions);
   /** When each attempt was first missing in the engine's list, by the monotonic clock. */
   readonly #missing = new Map<string, number>();
   /** Attempts that no runner has claimed: since when this server sees them wait, by the monotonic clock, and why. */
@@ -143,9 +143,22 @@ export class RunnerEngine implements Engine {
     } catch (error) {
       // Only answers of the engine count: while it gives none, nothing is missing, and no wait counts.
       this.#missing.clear();
+      if (error instanceof EngineUnreachable) error.seen = this.#seenAlone(attempts);
+      // What was looked at alone did not wait for the engine.
       this.#waiting.clear();
       throw error;
     }
+  }
+
+  /**
+   * What is known without the engine: how a job ended, that its runner is alive, or that no runner has claimed it. So a
+   * job ends, and can be canceled, while the engine is away.
+   */
+  #seenAlone(attempts: readonly Attempt[]): ReadonlyMap<string, Observation> {
+    const told: Told = { placed: { isRunning: true, reason: "" }, ended: undefined };
+    const isKnown = ({ key }: Attempt) =>
+      this.#folder(key).end() || !this.#folder(key).claim() || !this.#isSilent(key, this.#silenceMs);
+    return new Map(attempts.filter(isKnown).map((attempt) => [attempt.key, this.#look(attempt, told)]));
   }
 
   /** Asks the engine about runners that are neither listed nor heard. Most of the time there are none. */
@@ -276,7 +289,8 @@ export class RunnerEngine implements Engine {
   async withdraw({ key, handle }: Attempt): Promise<boolean> {
     const { instance } = this.#folder(key).claimFor({ instance: null, host: "", at: Date.now() });
     if (instance !== null) return false;
-    await this.#options.placer.remove(key, handle);
+    // No runner can claim it any more, so nobody waits for an engine that is away: a runner that comes up runs nothing.
+    await this.#options.placer.remove(key, handle).catch(unlessAway);
     return true;
   }
 
@@ -316,9 +330,7 @@ export class RunnerEngine implements Engine {
     await folder.clean();
     // A runner that never claimed the attempt may still wait there.
     if (placer.leavesNothing && folder.has("end") && folder.claim()?.instance !== null) return;
-    await placer.remove(key, null).catch((error) => {
-      if (!(error instanceof EngineUnreachable)) throw error;
-    });
+    await placer.remove(key, null).catch(unlessAway);
   }
 
   async age(key: string): Promise<number | undefined> {
@@ -352,6 +364,10 @@ export class RunnerEngine implements Engine {
 
   #now = () => this.#options.runners.now();
   #folder = (key: string) => this.#options.runners.folder(key);
+}
+
+function unlessAway(error: unknown): void {
+  if (!(error instanceof EngineUnreachable)) throw error;
 }
 
 const named = (key: string): Attempt => ({ key, handle: null, epoch: "" });

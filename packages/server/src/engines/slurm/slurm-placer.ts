@@ -98,7 +98,7 @@ export class SlurmPlacer implements Placer {
 
   /** Lists jobs of this user. Others may choose the names of their jobs as they like. */
   async #jobs(...words: readonly string[]): Promise<SlurmJob[]> {
-    const answer = await this.#commands.run("squeue", ["--me", "--noheader", `--Format=${format}`, ...words]);
+    const answer = await this.#commands.list(["--me", "--noheader", `--Format=${format}`, ...words]);
     return answer.split("\n").flatMap((line) => {
       const [name = "", id = "", state = "", reason = "", status = ""] = line.split(separator).map((f) => f.trim());
       return name.startsWith(prefix)
