@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, it } from "node:test";
+import { routes } from "@millrace/contract";
 import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
 import { operator } from "../../src/domain/access/audit.ts";
 import type { Call } from "../../src/domain/access/call.ts";
@@ -14,6 +15,7 @@ import type { Db, Store } from "../../src/store/drivers/store.ts";
 import { findMember } from "../../src/store/queries/people/memberships.ts";
 import { findUser } from "../../src/store/queries/people/users.ts";
 import { getPipeline } from "../../src/store/queries/pipelines/pipelines.ts";
+import { setTaskRunAs } from "../../src/store/queries/schedules/tasks.ts";
 import { buildPipeline, now } from "../support/built-pipelines.ts";
 import { countReads } from "../support/counted-reads.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
@@ -182,6 +184,31 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.equal(await isMember(), false);
       assert.equal(await draftsLeft(), 0);
       for (const id of pipelines) assert.deepEqual(Object.keys(await ownersOf(id)), ["next"]);
+    });
+
+    it("leaves a task alone that somebody else takes over meanwhile", async () => {
+      const { client } = await addPerson(server, `${leaver}-too`, { team: "main" });
+      leaver = `${leaver}-too`;
+      const body = { query: "exit 0", query_type: "SHELL", query_name: "t.sh", cron_expression: "@yearly" } as const;
+      const tasks: string[] = [];
+      for (let index = 0; index <= itemsPerWrite; index++)
+        tasks.push((await client.call(routes.createJob, { body })).id);
+      const taken = tasks[3] ?? "";
+      const other = { all: await idOf("other") };
+      let writes = 0;
+      const busy = through(async (work) => {
+        if (++writes === 2) await store.write((db) => setTaskRunAs(db, taken, JSON.stringify(other)));
+        return store.write(work);
+      });
+      await remove("next", busy);
+      const rows = await store.db
+        .selectFrom("tasks")
+        .select(["job_id", "run_as"])
+        .where("job_id", "in", tasks)
+        .execute();
+      const whole = { of: { [await idOf(leaver)]: await idOf("next") } };
+      for (const { job_id, run_as } of rows) assert.deepEqual(JSON.parse(run_as), job_id === taken ? other : whole);
+      assert.equal(rows.length, tasks.length);
     });
 
     it("stays where it is, if the user may not leave or the new owner may not take it", async () => {

@@ -107,7 +107,10 @@ async function moveSchedule(change: Change, { row: found, runs }: FoundWork["sch
   const row = await lockSchedule(db, found.id);
   if (!row) return;
   const template = await lockPipeline(db, row.pipeline_id);
-  if (runs > 0) await setRunAs(db, template, succeed(readRunAs(template), from.id, owner.id), now);
+  const runAs = succeed(readRunAs(template), from.id, owner.id);
+  // Reread after the lock was taken: somebody else may have handed it over meanwhile.
+  if (row.user_id !== from.id && (runs === 0 || JSON.stringify(runAs) === template.run_as)) return;
+  if (runs > 0) await setRunAs(db, template, runAs, now);
   if (row.user_id === from.id) {
     await updatePipeline(db, template.id, { user_id: owner.id });
     await updateSchedule(db, row.id, { user_id: owner.id, created_by: row.created_by ?? row.user_id });
@@ -122,11 +125,12 @@ async function moveSchedule(change: Change, { row: found, runs }: FoundWork["sch
 async function moveRuns(change: Change, id: string, goesOn: boolean): Promise<void> {
   const { db, from, owner, now } = change;
   await nextTurn();
-  // Reread after the lock was taken: the pipeline may have ended meanwhile.
+  // Reread after the lock was taken: the pipeline may have ended meanwhile, or somebody else may have handed it over.
   const row = await lockPipeline(db, id);
   if (!isLive(row)) return;
   const runAs = succeed(readRunAs(row), from.id, owner.id);
   const runs = await draftRunsOf(db, id, from.id, runsPerWrite);
+  if (runs.length === 0 && (goesOn || JSON.stringify(runAs) === row.run_as)) return;
   await reassignDrafts(db, runs, runAs);
   if (!goesOn) await setLaterRunAs(db, id, runAs, now);
   await note(change, "pipeline", row.team_id, row.name, goesOn ? `: ${runs.length} runs, more follow` : "");
@@ -136,6 +140,6 @@ async function moveTask(change: Change, task: FoundWork["tasks"][number]): Promi
   const { db, from, owner } = change;
   await nextTurn();
   const runAs = succeed(readRunAs(task), from.id, owner.id);
-  if (await setTaskRunAs(db, task.job_id, JSON.stringify(runAs)))
+  if (await setTaskRunAs(db, task.job_id, JSON.stringify(runAs), task.run_as))
     await note(change, "task", task.team_id, task.name ?? task.job_id);
 }
