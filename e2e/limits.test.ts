@@ -120,7 +120,7 @@ for take in (file, segments):
       const words = ["job", "usage", id, "--team", "main"];
       const { stdout, stderr } = await promisify(execFile)(millrace, words, { env });
       assert.equal(stdout.trim().split("\n").length, usage.samples.length, stdout);
-      assert.match(stderr, /s of CPU time, at most [\d.]+ MB of memory/);
+      assert.match(stderr, /s of CPU time, at most [\d.]+ MiB of memory/);
     });
   });
 }

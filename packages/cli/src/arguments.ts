@@ -1353,7 +1353,11 @@ export const commands = {
   "cluster remove": {
     summary: "Remove a cluster on which no job runs or waits; jobs that ran on it stay",
     arguments: cluster,
-    flags: { yes: yesOnTerminal, url },
+    flags: {
+      force: { kind: "switch", help: "Also if jobs run or wait there, because it is gone for good: they fail" },
+      yes: yesOnTerminal,
+      url,
+    },
   },
   "credentials ls": {
     summary: "List the credentials that your jobs may use, without secret values",

@@ -137,9 +137,14 @@ export const deleteCluster = defineRoute({
   method: "DELETE",
   path: "/api/clusters/{cluster_name}",
   tag,
-  summary: "Remove a cluster on which no job runs or waits; jobs that ran on it stay",
+  summary: "Remove a cluster on which no job runs or waits, or with `force` any; jobs that ran on it stay",
   access: administrator("write"),
   params: ClusterParams,
+  query: Type.Object({
+    force: Type.Optional(
+      Type.Boolean({ description: "remove it with jobs on it: those that run there are lost, those that wait fail" }),
+    ),
+  }),
   response: Type.Object({ message: Type.String() }),
   errors: ["not_found", "wrong_state"],
 });

@@ -212,10 +212,14 @@ const remove: Handler<"cluster remove"> = async ({ flags, arguments: { NAME: nam
   if (!flags.yes) {
     const { askOnTerminal } = await import("../prompt.ts");
     await askOnTerminal(
-      async () => `The cluster ${name} will be removed with its options and secrets. Jobs that ran on it stay.`,
+      async () =>
+        `The cluster ${name} will be removed with its options and secrets. ${flags.force ? "Jobs that run or wait there fail." : "Jobs that ran on it stay."}`,
     );
   }
-  const { message } = await client.call(routes.deleteCluster, { params: { cluster_name: name } });
+  const { message } = await client.call(routes.deleteCluster, {
+    params: { cluster_name: name },
+    query: flags.force ? { force: true } : {},
+  });
   output.print(message);
   return 0;
 };

@@ -107,9 +107,11 @@ export class ClusterEngines {
   async #close(id: number): Promise<void> {
     const opened = this.#opened.get(id);
     if (!opened) return;
-    await opened.stopLoops();
+    const stopped = opened.stopLoops();
+    // Before the loops are waited for: it ends their calls, which a cluster may never answer.
+    await opened.engine.close();
+    await stopped;
     this.#options.engines.remove(id);
     this.#opened.delete(id);
-    await opened.engine.close();
   }
 }

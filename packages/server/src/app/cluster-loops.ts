@@ -2,6 +2,7 @@
 import type { JobSettings } from "../configuration/groups/jobs.ts";
 import type { QuotaSettings } from "../configuration/groups/quotas.ts";
 import { dispatchJobs } from "../loops/dispatch-jobs.ts";
+import { enforceLimits } from "../loops/enforce-limits.ts";
 import { followAttempts } from "../loops/follow-attempts.ts";
 import type { Loop } from "../loops/loop.ts";
 import type { ClusterRow } from "../store/queries/jobs/clusters.ts";
@@ -22,5 +23,6 @@ export function clusterLoops({ machinery, jobs, quotas, publicUrl }: ClusterLoop
   return (cluster) => [
     followAttempts({ ...following, collecting: new Map(), hints: hints.keys(cluster.id) }, cluster),
     dispatchJobs(dispatching, cluster),
+    enforceLimits({ ...execution, measures }, cluster),
   ];
 }

@@ -120,7 +120,10 @@ export class CannotStart extends Error {}
  * Thrown if the engine cannot be reached, so that the state of its attempts is unknown. No jobs start on the engine's
  * clusters until it can be reached again.
  */
-export class EngineUnreachable extends Error {}
+export class EngineUnreachable extends Error {
+  /** What is known of some attempts nevertheless, by key, if attempts were observed. */
+  seen: ReadonlyMap<string, Observation> = new Map();
+}
 
 /** A virtualenv that an engine keeps for later jobs. */
 export interface KeptEnvironment {

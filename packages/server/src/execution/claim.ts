@@ -10,7 +10,7 @@ import { absentCreator } from "../domain/pipelines/pipeline-sources.ts";
 import { decryptJobSecrets, encryptJobSecrets } from "../domain/secrets/encryption.ts";
 import { iso } from "../domain/time/clock.ts";
 import type { Db } from "../store/drivers/store.ts";
-import { busySlots, countOpen, openAttempt } from "../store/queries/jobs/attempts.ts";
+import { busySlots, countOpen, lockClaims, openAttempt } from "../store/queries/jobs/attempts.ts";
 import type { ClusterRow } from "../store/queries/jobs/clusters.ts";
 import { waitForFiles } from "../store/queries/jobs/file-waits.ts";
 import { moveJob } from "../store/queries/jobs/job-moves.ts";
@@ -40,6 +40,8 @@ type QueueRow = Awaited<ReturnType<typeof headOfQueue>>[number];
 const overtakings = 4;
 /** Number of extra queue entries that are read, to replace jobs that do not fit and are skipped. */
 const lookAhead = 16;
+/** The most jobs that one write claims: a cluster may have thousands of free slots, and other writes wait. */
+const mostClaims = 100;
 
 /** A queued job that cannot start. It stays in the queue until `failRefused` ends it. */
 export interface RefusedJob {
@@ -61,6 +63,7 @@ export interface Claims {
  * pipelines must always be locked before jobs.
  */
 export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterRow): Promise<Claims> {
+  await lockClaims(db);
   let free = cluster.max_workers - (await busySlots(db, cluster.id));
   let places = await freePlaces(db, context, cluster);
   const room = await roomToRun(db, context.quotas);
@@ -68,13 +71,13 @@ export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterR
   const refused: RefusedJob[] = [];
   const passed: string[] = [];
   let lacksFiles = false;
-  const reach = 2 * Math.max(free, 0) + lookAhead;
+  const reach = 2 * Math.min(Math.max(free, 0), mostClaims) + lookAhead;
   const head =
     room.full.length === 0
       ? await headOfQueue(db, cluster.id, reach)
       : await headOfQueueWithout(db, cluster.id, reach, room.full);
   for (const waiting of head) {
-    if (free <= 0 || places <= 0) break;
+    if (free <= 0 || places <= 0 || claimed.length === mostClaims) break;
     if (waiting.slots > cluster.max_workers) {
       refused.push({ id: waiting.job_id, why: tooWide(cluster, waiting) });
       continue;

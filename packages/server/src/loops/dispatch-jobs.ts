@@ -15,8 +15,12 @@ import { type ClusterRow, getCluster } from "../store/queries/jobs/clusters.ts";
 import { moveFreeJobs } from "../store/queries/jobs/job-moves.ts";
 import type { JobRow } from "../store/queries/jobs/jobs.ts";
 import { headOfQueue, waitingSince } from "../store/queries/jobs/queue.ts";
+import { Turns } from "../turns/turns.ts";
 import type { Loop } from "./loop.ts";
 import { type LoopCluster, loopName } from "./loop-of-cluster.ts";
+
+/** Jobs of one cluster that are started at a time. A cluster may have thousands of free slots. */
+const startsAtOnce = 16;
 
 export type DispatchContext = ClaimContext & BundleContext;
 
@@ -65,7 +69,8 @@ async function dispatchCluster(context: DispatchContext, cluster: ClusterRow): P
   if (signals.enqueuing === 0 && (await headOfQueue(store.db, cluster.id, 1)).length === 0) return false;
   const { claimed, refused, lacksFiles } = await claimAll(context, cluster);
   if (lacksFiles) signals.files.wake();
-  await Promise.all(claimed.map((job) => begin(context, cluster, job)));
+  const starts = new Turns(startsAtOnce);
+  await Promise.all(claimed.map((job) => starts.run(() => begin(context, cluster, job))));
   for (const job of refused) await refuse(context, job);
   return claimed.length > 0 || lacksFiles;
 }

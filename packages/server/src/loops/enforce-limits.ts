@@ -8,19 +8,21 @@ import { type WarehouseMeasures, worksWithWarehouse } from "../execution/measure
 import { type OpenAttempt, openAttempts } from "../store/queries/jobs/attempts.ts";
 import { Signal } from "../turns/signals.ts";
 import type { Loop } from "./loop.ts";
+import { type LoopCluster, loopName } from "./loop-of-cluster.ts";
 
 export interface LimitsContext extends Pick<ExecutionContext, "store" | "engines" | "clock" | "log" | "serverId"> {
   readonly measures: WarehouseMeasures;
 }
 
-export function enforceLimits(context: LimitsContext): Loop {
+/** Returns the loop for the attempts of one cluster. Each cluster has its own, so that a slow one delays no other. */
+export function enforceLimits(context: LimitsContext, cluster: LoopCluster): Loop {
   const { store, engines, clock, log, serverId, measures } = context;
   return {
-    name: "enforce-limits",
+    name: loopName("enforce-limits", cluster),
     signal: new Signal(),
     interval: 1000,
     async runOnce() {
-      const open = await openAttempts(store.db, serverId);
+      const open = (await openAttempts(store.db, serverId)).filter(({ cluster_id }) => cluster_id === cluster.id);
       for (const team of new Set(open.filter(worksWithWarehouse).map(({ team_id }) => team_id)))
         measures
           .measureIfDue(team)

@@ -128,14 +128,14 @@ function asLost({ status, steps }: OpenAttempt, observation: Observation | undef
 }
 
 /**
- * Queries the engine for the state of these attempts. Returns an empty map while the engine is unreachable. It does not
- * log that, because the code that pauses the engine's clusters logs it.
+ * Queries the engine for the state of these attempts. Returns what is known without it while it is unreachable. It does
+ * not log that, because the code that pauses the engine's clusters logs it.
  */
 async function observe({ engines, cluster }: Observing, attempts: readonly OpenAttempt[]) {
   try {
     return await engines.ask(cluster.id, (engine) => engine.observe(attempts.map(attemptOf)));
   } catch (error) {
-    if (error instanceof EngineUnreachable) return new Map<string, Observation>();
+    if (error instanceof EngineUnreachable) return error.seen;
     throw error;
   }
 }

@@ -43,6 +43,14 @@ export function startLoop(loop: Loop, log: Logger): () => Promise<void> {
   };
 }
 
+/** Waits for all of these, but no longer than this. They go on. */
+export async function waitAtMost(ms: number, work: Iterable<Promise<unknown>>): Promise<void> {
+  const waiting = new AbortController();
+  const enough = sleep(ms, undefined, { signal: waiting.signal }).catch(() => {});
+  await Promise.race([Promise.all(work), enough]);
+  waiting.abort();
+}
+
 const tellEvery = 60_000;
 const longestPause = 1000;
 

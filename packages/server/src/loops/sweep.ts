@@ -5,14 +5,14 @@
 import { lastPart, logsFolder, uploadName, uploadsFolder } from "../blobs/blob-names.ts";
 import type { Blobs } from "../blobs/blobs.ts";
 import { day, iso } from "../domain/time/clock.ts";
-import { attemptKey } from "../engines/engine.ts";
+import { attemptKey, type Engine } from "../engines/engine.ts";
 import { openAttempts } from "../store/queries/jobs/attempts.ts";
 import { deleteUnusedFiles, hasFile } from "../store/queries/jobs/files.ts";
 import { hasLog } from "../store/queries/jobs/jobs.ts";
 import { deleteExpiredSignIns } from "../store/queries/people/sessions.ts";
 import { Signal } from "../turns/signals.ts";
 import { clockBelief } from "./clock-care.ts";
-import type { Loop } from "./loop.ts";
+import { type Loop, waitAtMost } from "./loop.ts";
 import { type EnvironmentsContext, removeOldEnvironments } from "./old-environments.ts";
 import { type OldExportsContext, removeOldExports } from "./old-exports.ts";
 import { type ReplacedWarehousesContext, removeReplacedWarehouses } from "./replaced-warehouses.ts";
@@ -34,7 +34,8 @@ const batch = 500;
 export function sweep(context: SweepContext): Loop {
   const begun = context.clock.now();
   let first = true;
-  let cleaned = false;
+  let cleaning: Promise<void> | undefined;
+  let isStopped = false;
   const isBelieved = clockBelief(context.store, context.clock);
   return {
     name: "sweep",
@@ -42,8 +43,11 @@ export function sweep(context: SweepContext): Loop {
     interval: 3_600_000,
     async runOnce() {
       const { store, clock } = context;
-      if (!cleaned) await sweepAttempts(context);
-      cleaned = true;
+      // Not awaited: a cluster that hangs must not hold up what is deleted by age.
+      cleaning ??= sweepAttempts(context, () => isStopped).catch((error) => {
+        context.log.warn({ err: error }, "could not clean up the folders of ended jobs; it is tried again later");
+        cleaning = undefined;
+      });
       if (!(await isBelieved())) {
         context.log.warn(
           "nothing is deleted by age for now: the wall clock was set, and has not been steady for long enough since",
@@ -64,6 +68,10 @@ export function sweep(context: SweepContext): Loop {
       await sweepUploads(context, begun);
       await sweepLogs(context, begun);
       first = false;
+    },
+    async settled() {
+      isStopped = true;
+      await waitAtMost(1000, cleaning ? [cleaning] : []);
     },
   };
 }
@@ -100,19 +108,26 @@ async function sweepLogs({ store, blobs }: SweepContext, begun: number): Promise
   }
 }
 
-/** Deletes everything that engines still have of closed attempts, such as folders. */
-async function sweepAttempts({ store, engines, serverId, log }: SweepContext): Promise<void> {
-  for (const engine of engines.all()) {
-    // The engine is queried first: an attempt that starts in between is then in the second list.
-    const keys = await engine.find().catch((error: unknown) => {
-      log.warn({ err: error }, "could not list the attempts of an engine; the next start of the server tries again");
-      return [];
-    });
-    const open = new Set((await openAttempts(store.db, serverId)).map((a) => attemptKey(a.job_id, a.attempt)));
-    for (const key of keys.filter((candidate) => !open.has(candidate))) {
-      await engine
-        .cleanup(key)
-        .catch((error) => log.warn({ err: error, attempt: key }, "could not clean up the folder of a job"));
-    }
+/** Deletes everything that engines still have of closed attempts, such as folders: all engines at the same time. */
+async function sweepAttempts({ engines, ...context }: SweepContext, isStopped: () => boolean): Promise<void> {
+  await Promise.all(engines.all().map((engine) => sweepEngine(context, engine, isStopped)));
+}
+
+async function sweepEngine(
+  { store, serverId, log }: Pick<SweepContext, "store" | "serverId" | "log">,
+  engine: Engine,
+  isStopped: () => boolean,
+): Promise<void> {
+  // The engine is queried first: an attempt that starts in between is then in the second list.
+  const keys = await engine.find().catch((error: unknown) => {
+    log.warn({ err: error }, "could not list the attempts of an engine; the next start of the server tries again");
+    return [];
+  });
+  const open = new Set((await openAttempts(store.db, serverId)).map((a) => attemptKey(a.job_id, a.attempt)));
+  for (const key of keys.filter((candidate) => !open.has(candidate))) {
+    if (isStopped()) return;
+    await engine
+      .cleanup(key)
+      .catch((error) => log.warn({ err: error, attempt: key }, "could not clean up the folder of a job"));
   }
 }

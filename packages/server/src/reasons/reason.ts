@@ -35,12 +35,14 @@ export interface Reason {
 export const reasonLimits = { message: 4096, stack: 64 * 1024 };
 
 /** For each phase before the script runs, the beginning of the message if this phase fails. */
-const setups: Record<string, string> = {
-  repository: "The repository could not be cloned",
-  files: "The job's files could not be copied to its working folder",
-  environment: "The environment could not be built",
-  datasets: "The team's datasets could not be prepared",
-};
+const setups = new Map(
+  Object.entries({
+    repository: "The repository could not be cloned",
+    files: "The job's files could not be copied to its working folder",
+    environment: "The environment could not be built",
+    datasets: "The team's datasets could not be prepared",
+  }),
+);
 
 /**
  * Returns why a job failed, with a hint on how to fix it if one is known. Message and stack are shortened to their
@@ -56,7 +58,7 @@ export function reasonOf(ending: Ending, tail: Tail): Reason {
 }
 
 function unbounded(ending: Ending, { plain, cut }: Tail): Reason {
-  const setup = setups[ending.phase];
+  const setup = setups.get(ending.phase);
   if (setup) {
     const why = lastError(plain) ?? describeExit(ending.code);
     return { message: `${setup}: ${why}${fullDisk(ending)}`, stack: endOf(plain).join("\n") || null, found: true };

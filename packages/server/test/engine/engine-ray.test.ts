@@ -176,7 +176,7 @@ describe("Ray", { skip: await whyNoRay() }, () => {
     const lost = placement("pass");
     await broken.place(lost);
     await untilOver(lost.key);
-    const why = (await broken.ended([lost.key, "never.1"])).get(lost.key) ?? "";
+    const why = (await broken.ended([lost.key, "never.1"])).get(lost.key)?.how ?? "";
     assert.match(why, /^Ray: Job entrypoint command failed with exit code 127: .*\/no\/such\/python: not found$/);
     await broken.remove(lost.key);
     await broken.close();

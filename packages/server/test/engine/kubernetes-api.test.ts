@@ -12,6 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, it } from "node:test";
 import type { TLSSocket } from "node:tls";
+import { inspect } from "node:util";
 import { whyNoCertificates } from "@millrace/testing/programs/certificates.ts";
 import { Authority } from "@millrace/testing/servers/kubernetes/certificates.ts";
 import { EngineUnreachable } from "../../src/engines/engine.ts";
@@ -73,6 +74,13 @@ describe("the client of the Kubernetes API", { skip: await whyNoCertificates() }
   const isUnreachable = (words: RegExp) => (error: Error) =>
     error instanceof EngineUnreachable && words.test(error.message);
 
+  it("gives up a list that never ends, and an answer that is not a list", async () => {
+    const api = open(await authority.kubeconfig("ada", url, "jobs"));
+    answer = () => ({ body: { items: [], metadata: { continue: "more" } } });
+    await assert.rejects(api.list("/pods", {}), isUnreachable(/the list \/pods does not end/));
+    assert.equal(asked.length, 400);
+  });
+
   it("presents a client certificate", async () => {
     const api = open(await authority.kubeconfig("ada", url, "jobs"));
     assert.deepEqual(await api.call("GET", "/who"), { name: "ada", token: null });
@@ -121,6 +129,13 @@ describe("the client of the Kubernetes API", { skip: await whyNoCertificates() }
     await assert.rejects(failing.call("GET", "/who"), isUnreachable(/no-such-program/));
     const chatty = await withUser({ exec: { apiVersion: "v1", command: "echo", args: ["hunter2"] } });
     await assert.rejects(chatty.call("GET", "/who"), (error: Error) => !/hunter2/.test(error.message));
+    const loud = "echo swordfish >&2; exit 3";
+    const broken = await withUser({
+      exec: { apiVersion: "v1", command: "sh", args: ["-c", loud, "--secret=hunter2"] },
+    });
+    const failure = await broken.call("GET", "/who").catch((error: Error) => error);
+    assert.match(String(failure), /the program sh of the kubeconfig failed: exit code 3/);
+    assert.doesNotMatch(inspect(failure, { depth: 9 }), /hunter2|swordfish/, "nor in what is logged");
   });
 
   it("uses the account of its own pod if there is no kubeconfig", async () => {
@@ -144,10 +159,13 @@ describe("the client of the Kubernetes API", { skip: await whyNoCertificates() }
       const page = new URL(path, url).searchParams.get("continue") ?? "";
       if (asked.length === 3) return { status: 410, body: { reason: "Expired", message: "too old" } };
       const next = pages[asked.length] || undefined;
-      return { body: { items: [page], metadata: { continue: next } } };
+      return { body: { items: [{ metadata: { name: page } }], metadata: { continue: next } } };
     };
     const { items, now } = await (await withUser({ token: "t" })).list("/things", { labelSelector: "x=y" });
-    assert.deepEqual(items, ["", "a", "b"]);
+    assert.deepEqual(
+      items,
+      ["", "a", "b"].map((name) => ({ metadata: { name } })),
+    );
     assert.ok(Math.abs(now - Date.now()) < 3_600_000);
     assert.equal(asked.length, 6);
     assert.ok(

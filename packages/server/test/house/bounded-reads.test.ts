@@ -24,6 +24,7 @@ const bounded: Readonly<Record<string, readonly string[]>> = {
     "schedules/tasks.ts held",
     "schedules/tasks.ts next",
   ],
+  "a lock, which reads no row of a table": ["jobs/attempts.ts lockClaims"],
   "the beginning of queries: each use adds a limit, takes one row, or selects rows by their ids": [
     "datasets/dataset-versions.ts shownVersions",
     "datasets/datasets.ts inOrder",

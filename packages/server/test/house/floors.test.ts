@@ -15,7 +15,7 @@ const server: Floors = {
   datachain: [],
   runtimes: ["datachain"],
   store: ["turns"],
-  engines: ["datachain", "runtimes"],
+  engines: ["datachain", "runtimes", "turns"],
   blobs: ["turns"],
   logs: [],
   reasons: ["datachain", "runtimes"],

@@ -3,7 +3,7 @@
  * what is fake); everything else is real.
  */
 import assert from "node:assert/strict";
-import { rmSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { type AuditEntry, type Client, routes } from "@millrace/contract";
 import {
@@ -28,7 +28,17 @@ class MoodyPlacer extends ProcessPlacer {
   static isAway = false;
   static reason = "";
 
+  /** While it hangs, the list comes only when the engine is closed. */
+  static hangs = false;
+  #leave = () => {};
+  readonly #closed = new Promise<void>((resolve) => {
+    this.#leave = resolve;
+  });
+
+  override close = async () => this.#leave();
+
   override async list(): Promise<Map<string, Placed>> {
+    if (MoodyPlacer.hangs) await this.#closed;
     if (MoodyPlacer.isAway) throw new EngineUnreachable("The controller does not answer.");
     const listed = await super.list();
     const { reason } = MoodyPlacer;
@@ -42,16 +52,16 @@ describe("a managed cluster", () => {
   let other: Client;
   const folder = ProcessPlacer.folder();
   const opened: object[] = [];
-  const slurm: OpenEngine = ({ options, secrets, ...surroundings }) => {
+  /** What the engine's checks of limits wait for. */
+  let checks: Promise<void> | undefined;
+  const slurm: OpenEngine = async ({ options, secrets, ...surroundings }) => {
     opened.push(options);
     assert.deepEqual(secrets, {});
     const delay = Number((options as { account: string }).account || 0);
-    return RunnerEngine.open({
-      ...surroundings,
-      isolation: "none",
-      placer: new MoodyPlacer(folder, delay),
-      silenceMs: 200,
-    });
+    const placer = new MoodyPlacer(folder, delay);
+    const engine = await RunnerEngine.open({ ...surroundings, isolation: "none", placer, silenceMs: 200 });
+    const { watch } = engine;
+    return Object.assign(engine, { watch: (key: string) => checks ?? watch.call(engine, key) });
   };
 
   before(async () => {
@@ -159,6 +169,67 @@ describe("a managed cluster", () => {
     assert.equal(await readLog(client, id), "ran\n");
   });
 
+  it("that is unreachable ends the jobs whose runners say so, and cancels those that run or have not started", async () => {
+    const waits = `until [ -e ${folder}/go ]; do sleep 0.05; done; exit 4`;
+    const [ending, running] = [
+      await createJob(client, on("hpc", waits)),
+      await createJob(client, on("hpc", "sleep 600")),
+    ];
+    for (const { id } of [ending, running]) await waitForStatus(client, id, ["RUNNING"]);
+    await set("hpc", { slurm: { account: "60" } });
+    const waiting = await createJob(client, on("hpc", "echo never"));
+    await waitForStatus(client, waiting.id, ["PROVISIONING"]);
+    MoodyPlacer.isAway = true;
+    writeFileSync(`${folder}/go`, "");
+    assert.equal((await waitForEnd(client, ending.id)).exit_code, 4);
+    for (const { id } of [running, waiting]) {
+      await client.call(routes.cancelJob, { params: { job_id: id }, body: {} });
+      assert.equal((await waitForEnd(client, id)).status, "CANCELED");
+    }
+    MoodyPlacer.isAway = false;
+    await set("hpc", { slurm: { account: "" } });
+  });
+
+  it("that is gone for good is removed with its jobs", async () => {
+    await add("gone", { slurm: { account: "60" } });
+    const [canceled, lost] = [await createJob(client, on("gone", "true")), await createJob(client, on("gone", "true"))];
+    for (const { id } of [canceled, lost]) await waitForStatus(client, id, ["PROVISIONING"]);
+    const params = { cluster_name: "gone" };
+    await assert.rejects(client.call(routes.deleteCluster, { params, query: {} }), /in use.*remove it with force/);
+    await client.call(routes.deleteCluster, { params, query: { force: true } });
+    const { status, error_message } = await waitForEnd(client, lost.id);
+    assert.deepEqual([status, error_message], ["FAILED", "The job was lost: its cluster was removed (gone)."]);
+    assert.equal((await waitForEnd(client, canceled.id)).status, "FAILED");
+  });
+
+  it("that never answers holds up no change, neither its own nor that of another cluster", async () => {
+    MoodyPlacer.hangs = true;
+    // The loops of the newly opened engine wait for its list.
+    await set("hpc", { slurm: { account: "1" } });
+    await set("hpc", { slurm: { account: "" } });
+    await add("beside");
+    await client.call(routes.deleteCluster, { query: {}, params: { cluster_name: "beside" } });
+    MoodyPlacer.hangs = false;
+    await set("hpc", { slurm: { account: "0" } });
+    assert.equal((await runJob(client, on("hpc", "true"))).job.status, "COMPLETE");
+  });
+
+  it("on which the check of limits hangs does not stop that of the others", async () => {
+    let goOn = () => {};
+    checks = new Promise((resolve) => {
+      goOn = resolve;
+    });
+    const { id } = await createJob(client, on("hpc", "sleep 1000"));
+    await waitForStatus(client, id, ["RUNNING"]);
+    const { job } = await runJob(client, shell("sleep 1000", { timeout: 1 }));
+    assert.equal(job.status, "FAILED");
+    assert.match(job.error_message ?? "", /longer than its limit/);
+    checks = undefined;
+    goOn();
+    await client.call(routes.cancelJob, { params: { job_id: id }, body: {} });
+    assert.equal((await waitForEnd(client, id)).status, "CANCELED");
+  });
+
   it("is tested with a job that does nothing, step by step", async () => {
     const test = (seconds = 20) =>
       client.call(routes.testCluster, { params: { cluster_name: "hpc" }, body: { seconds } });
@@ -202,7 +273,7 @@ describe("a managed cluster", () => {
     const { job } = await runJob(client, on("short", "echo kept"));
     await set("short", { state: "PAUSED" });
     const waiting = await createJob(client, on("short", "true"));
-    const remove = () => client.call(routes.deleteCluster, { params: { cluster_name: "short" } });
+    const remove = () => client.call(routes.deleteCluster, { query: {}, params: { cluster_name: "short" } });
     await assert.rejects(remove(), /in use\. Slots that jobs occupy: 0; jobs that wait: 1\./);
     await client.call(routes.cancelJob, { params: { job_id: waiting.id }, body: {} });
     await waitForEnd(client, waiting.id);
@@ -211,7 +282,7 @@ describe("a managed cluster", () => {
     assert.equal(await readLog(client, job.id), "kept\n");
     await add("short");
     assert.equal((await runJob(client, on("short", "echo again"))).log, "again\n");
-    await client.call(routes.deleteCluster, { params: { cluster_name: "short" } });
+    await client.call(routes.deleteCluster, { query: {}, params: { cluster_name: "short" } });
   });
 
   it("fails jobs that come to wait for it after it was removed", async () => {
@@ -220,7 +291,7 @@ describe("a managed cluster", () => {
       ...on("gone", "true"),
       start_after: new Date(Date.now() + 1500).toISOString(),
     });
-    await client.call(routes.deleteCluster, { params: { cluster_name: "gone" } });
+    await client.call(routes.deleteCluster, { query: {}, params: { cluster_name: "gone" } });
     const task = await readJob(client, id);
     assert.equal(task.status, "TASK");
     const made = async () =>

@@ -102,7 +102,7 @@ export class MonthServer {
     this.#loops = [
       [
         ...[
-          enforceLimits(shared),
+          enforceLimits(shared, localCluster),
           followAttempts({ ...shared, hints, collecting: this.#collecting }, localCluster),
           beginRetries(shared),
         ],

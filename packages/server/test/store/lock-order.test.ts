@@ -23,7 +23,7 @@ import { type SchedulesContext, updateTeamSchedule } from "../../src/domain/sche
 import { iso } from "../../src/domain/time/clock.ts";
 import type { Engine } from "../../src/engines/engine.ts";
 import { Engines } from "../../src/engines/registry.ts";
-import { type ClaimContext, claimJobs, failRefused } from "../../src/execution/claim.ts";
+import { type ClaimContext, type Claims, claimJobs, failRefused } from "../../src/execution/claim.ts";
 import { acceptResults, type EndContext } from "../../src/execution/end-attempt.ts";
 import { ServerMetrics } from "../../src/metrics/server-metrics.ts";
 import type { Db, Store } from "../../src/store/drivers/store.ts";
@@ -185,11 +185,62 @@ describe("the order of locks on PostgreSQL", { timeout: 300_000 }, () => {
     });
   // These jobs have no files, so the folder is never read.
   const blobs = blobsIn("unused");
-  async function claim() {
-    const [cluster] = await activeClusters(store.db);
-    const engines = new Engines([[1, { epoch: "" } as Engine]]);
-    const context: ClaimContext = { clock, engines, keys, serverId: "here", signals, quotas: noQuotas, blobs };
-    return store.write((db) => claimJobs(db, context, cluster as ClusterRow));
+  interface Claiming {
+    readonly quotas?: ClaimContext["quotas"];
+    readonly cluster?: ClusterRow;
+  }
+  async function claim({ quotas = noQuotas, cluster }: Claiming = {}, beforeCommit = async () => {}): Promise<Claims> {
+    const [first] = (await activeClusters(store.db)) as [ClusterRow];
+    const engines = new Engines([first, cluster ?? first].map(({ id }) => [id, { epoch: "" } as Engine]));
+    const context: ClaimContext = { clock, engines, keys, serverId: "here", signals, quotas, blobs };
+    return store.write(async (db) => {
+      const claims = await claimJobs(db, context, cluster ?? first);
+      await beforeCommit();
+      return claims;
+    });
+  }
+
+  it("a claim takes a limited number of jobs, however many slots are free", async () => {
+    await emptyCluster();
+    const shape = Object.fromEntries(Array.from({ length: 120 }, (_, index) => [`run-${index}`, []]));
+    await buildPipeline(store, shape);
+    const slots = (max_workers: number) =>
+      store.write((db) => db.updateTable("clusters").set({ max_workers }).where("id", "=", 1).execute());
+    const { max_workers } = await store.db.selectFrom("clusters").select("max_workers").executeTakeFirstOrThrow();
+    await slots(1000);
+    assert.deepEqual([(await claim()).claimed.length, (await claim()).claimed.length], [100, 20]);
+    await slots(max_workers);
+    await emptyCluster();
+  });
+
+  it("claims for several clusters at the same moment keep the quota of a team together", async () => {
+    await emptyCluster();
+    const built = [await buildPipeline(store, { a: [] }), await buildPipeline(store, { b: [] })];
+    const [one] = (await activeClusters(store.db)) as [ClusterRow];
+    const other = { ...one, name: "other", is_default: 0, id: undefined };
+    const two = await store.write(async (db) => {
+      const row = await db.insertInto("clusters").values(other).returningAll().executeTakeFirstOrThrow();
+      const moved = await draftOf(built[1] as (typeof built)[number], "b");
+      await db.updateTable("queue").set({ cluster_id: row.id }).where("job_id", "=", moved).execute();
+      return row;
+    });
+    const quotas = { ...noQuotas, running: 1 };
+    const { promise: second, resolve } = Promise.withResolvers<Claims>();
+    const first = await claim({ quotas }, async () => {
+      // The second begins before the first is committed, and ends or waits.
+      const beginning = claim({ quotas, cluster: two });
+      beginning.then(resolve);
+      await Promise.race([beginning, someClaimWaits()]);
+    });
+    assert.deepEqual([first.claimed.length, (await second).claimed.length], [1, 0]);
+    await emptyCluster();
+    await store.write((db) => db.deleteFrom("clusters").where("id", "=", two.id).execute());
+  });
+
+  /** Resolves when a claim waits for another one. */
+  async function someClaimWaits(): Promise<void> {
+    const waiting = sql`select 1 from pg_locks where locktype = 'advisory' and not granted`;
+    while ((await waiting.execute(store.db)).rows.length === 0);
   }
 
   it("a claim takes what is free, and waits for no row that somebody else is about to change", async () => {

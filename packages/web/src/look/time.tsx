@@ -38,7 +38,7 @@ export function duration(milliseconds: number): string {
   return parts
     .slice(first, first + 2)
     .filter(([count]) => count > 0)
-    .map(([count, unit]) => `${count} ${unit}`)
+    .map(([count, unit]) => `${count.toLocaleString("en")} ${unit}`)
     .join(" ");
 }
 

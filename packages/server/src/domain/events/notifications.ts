@@ -17,6 +17,7 @@ import {
   type ReceiverRow,
   updateReceiver,
 } from "../../store/queries/events/receivers.ts";
+import { lockTeam } from "../../store/queries/people/teams.ts";
 import { audit } from "../access/audit.ts";
 import type { Team } from "../access/principals.ts";
 import { wantedWords } from "../lifecycle/told-events.ts";
@@ -75,6 +76,7 @@ const noMail = () =>
   );
 
 async function add(db: Db, team: Team, address: string, now: number): Promise<ReceiverRow> {
+  await lockTeam(db, team.id);
   if ((await listReceivers(db, team.id, "mail")).length >= webhookLimits.addresses)
     throw new ApiError(
       "wrong_state",

@@ -22,6 +22,7 @@ import {
   type ReceiverRow,
   updateReceiver,
 } from "../../store/queries/events/receivers.ts";
+import { lockTeam } from "../../store/queries/people/teams.ts";
 import { audit } from "../access/audit.ts";
 import type { Team } from "../access/principals.ts";
 import { wantedWords } from "../lifecycle/told-events.ts";
@@ -62,6 +63,7 @@ export async function createWebhook(
 ): Promise<NewWebhook> {
   const target = { url: readUrl(input.url), secret: readSecret(input.secret) ?? newSecret("whsec_") };
   const webhook = await store.write(async (db) => {
+    await lockTeam(db, team.id);
     if ((await listReceivers(db, team.id, "webhook")).length >= webhookLimits.webhooks)
       throw new ApiError(
         "wrong_state",

@@ -17,6 +17,7 @@ import {
   type ClusterRow,
   clusterTeams,
   insertCluster,
+  nameOfRemoved,
   setClusterTeams,
   setDefaultCluster,
   setDefaultOf,
@@ -180,23 +181,39 @@ async function checkSharing(db: Db, name: string): Promise<void> {
   );
 }
 
+interface Removal {
+  readonly name: string;
+  /** Whether jobs that run or wait there are given up. The loop `keep-clusters` ends them. */
+  readonly isForced: boolean;
+}
+
 /** Removes a cluster. Its row stays, because jobs refer to it; its name is free again. */
-export function removeCluster({ store }: ClusterContext, actor: Actor, name: string, now: number): Promise<void> {
+export function removeCluster(
+  { store }: ClusterContext,
+  actor: Actor,
+  { name, isForced }: Removal,
+  now: number,
+): Promise<void> {
   return store.write(async (db) => {
     const row = await existingCluster(db, name);
     if (row.engine === localEngine)
       throw new ApiError("wrong_state", "The cluster of the server's own machine cannot be removed.");
     const [busy, waiting] = [await busySlots(db, row.id), await countWaiting(db, row.id, 1000)];
-    if (busy > 0 || waiting > 0)
+    if (!isForced && (busy > 0 || waiting > 0))
       throw new ApiError(
         "wrong_state",
-        `The cluster ${name} is in use. Slots that jobs occupy: ${busy}; jobs that wait: ${waiting}. Let them run, or cancel them, and try again; a cluster that drains accepts no new ones.`,
+        `The cluster ${name} is in use. Slots that jobs occupy: ${busy}; jobs that wait: ${waiting}. Let them run, or cancel them, and try again; a cluster that drains accepts no new ones. If the cluster is gone for good, remove it with force: its jobs are then lost.`,
       );
     if (row.is_default === 1)
       throw new ApiError("wrong_state", `The cluster ${name} is the default. Make another cluster the default first.`);
     await setClusterTeams(db, row.id, []);
     await setDefaultOf(db, row.id, []);
-    await updateCluster(db, row.id, { is_active: 0, secrets: "", name: `${name} (removed ${row.id})` });
-    await audit(db, actor, { action: "cluster.remove", target: name }, now);
+    await updateCluster(db, row.id, { is_active: 0, secrets: "", name: nameOfRemoved(row.id, name) });
+    await audit(
+      db,
+      actor,
+      { action: "cluster.remove", target: name, ...(isForced ? { detail: "with force" } : {}) },
+      now,
+    );
   });
 }

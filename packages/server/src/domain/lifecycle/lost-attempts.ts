@@ -3,7 +3,13 @@
  * server is gone.
  */
 import type { Db, Store } from "../../store/drivers/store.ts";
-import { type allAttempts, closeAttempt, foreignAttempts } from "../../store/queries/jobs/attempts.ts";
+import {
+  type allAttempts,
+  attemptsOnRemoved,
+  closeAttempt,
+  foreignAttempts,
+} from "../../store/queries/jobs/attempts.ts";
+import { formerName } from "../../store/queries/jobs/clusters.ts";
 import { statesBefore } from "../../store/queries/jobs/job-moves.ts";
 import { getJob } from "../../store/queries/jobs/jobs.ts";
 import { lockPipelinesOf } from "../../store/queries/pipelines/pipelines.ts";
@@ -62,5 +68,25 @@ export async function endForeignAttempts(store: Store, serverId: string, now: nu
       attempts.map(({ job_id }) => job_id),
     );
     for (const attempt of attempts) await endLostAttempt(db, attempt, loss, now);
+  });
+}
+
+/**
+ * Ends attempts on clusters that were removed with force, at most `limit` of them. Returns their jobs. A job that was
+ * being canceled is canceled. There are no retries: they would run on that cluster, too.
+ */
+export async function endRemovedAttempts(store: Store, limit: number, now: number) {
+  return store.write(async (db) => {
+    const attempts = await attemptsOnRemoved(db, limit);
+    await lockPipelinesOf(
+      db,
+      attempts.map(({ job_id }) => job_id),
+    );
+    for (const attempt of attempts) {
+      const error_message = `The job was lost: its cluster was removed (${formerName(attempt.cluster)}).`;
+      const told = { ...attempt, signalled_at: attempt.signalled_at ?? iso(now) };
+      await endLostAttempt(db, told, { error_message, finished_at: iso(now), retries: false }, now);
+    }
+    return attempts;
   });
 }

@@ -1,5 +1,5 @@
 /** What we present to the API server: a token that may be renewed while the server runs, a certificate, or both. */
-import { execFile } from "node:child_process";
+import { type ExecFileException, execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { promisify } from "node:util";
@@ -71,11 +71,18 @@ class ExecCredentials implements Credentials {
     const { stdout } = await promisify(execFile)(command, args, {
       env: { ...usualVariables(), ...env, KUBERNETES_EXEC_INFO: JSON.stringify(info) },
       timeout: patienceMs,
-    }).catch((error: Error) => {
-      throw new Error(`the program ${command} of the kubeconfig failed: ${error.message}`, { cause: error });
+    }).catch((error: ExecFileException) => {
+      // The message and the error of execFile hold the arguments and the program's output, which may be secrets.
+      throw new Error(`the program ${command} of the kubeconfig failed: ${howFailed(error)}`);
     });
     return credentialIn(stdout, command);
   }
+}
+
+function howFailed({ code, signal, killed }: ExecFileException): string {
+  if (killed) return `no answer within ${patienceMs / 1000} seconds`;
+  if (typeof code === "number") return `exit code ${code}. Run it as the user of the server to see why`;
+  return signal ? `signal ${signal}` : String(code ?? "it could not be started");
 }
 
 interface ExecCredential {

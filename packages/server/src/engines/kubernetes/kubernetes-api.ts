@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Agent, request } from "undici";
 import { EngineUnreachable } from "../engine.ts";
+import { Calls, whyFailed } from "../runners/calls.ts";
 import { type Credential, type Credentials, credentialsOf } from "./credentials.ts";
 import { type Kubeconfig, readKubeconfig } from "./kubeconfig.ts";
 import type { KubernetesList, Status } from "./objects.ts";
@@ -38,17 +39,21 @@ interface Call {
   readonly type?: "application/json" | "application/merge-patch+json";
 }
 
-/** Milliseconds that a request may take. */
-const patienceMs = 30_000;
-
 /** Objects in one page of a list. */
 const pageSize = 500;
+/** The most objects of a list, and the most pages: an answer can always name a next page. */
+const mostObjects = 100_000;
+const mostPages = 400;
+
+/** Milliseconds that all pages of a list may take. */
+const listMs = 300_000;
 
 /** A list is read from its beginning again at most this often, if its pages expire. */
 const mostRestarts = 3;
 
 export class KubernetesApi {
   readonly #access: ApiAccess;
+  readonly #calls = new Calls();
   #connection: Promise<Connection> | undefined;
   #agent: { readonly agent: Agent; readonly of: string } | undefined;
 
@@ -72,13 +77,20 @@ export class KubernetesApi {
 
   async #pages<T>(path: string, query: Readonly<Record<string, string>>): Promise<{ items: T[]; now: number }> {
     const items: T[] = [];
-    for (let next = ""; ; ) {
+    const began = performance.now();
+    let next = "";
+    for (let pages = 0; pages < mostPages && items.length < mostObjects; pages++) {
+      if (performance.now() - began > listMs) break;
       const page = { ...query, limit: String(pageSize), ...(next === "" ? {} : { continue: next }) };
-      const { answer, now } = await this.#send<KubernetesList<T>>("GET", path, { query: page });
-      items.push(...answer.items);
+      await this.#calls.rest();
+      const { answer, now, text } = await this.#send<KubernetesList<T>>("GET", path, { query: page });
+      this.#calls.noteList(text);
+      if (!isList(answer)) throw new EngineUnreachable("Kubernetes answered something other than a list.");
+      for (const item of answer.items) items.push(item);
       next = answer.metadata?.continue ?? "";
       if (next === "") return { items, now };
     }
+    throw new EngineUnreachable(`Kubernetes: the list ${path} does not end.`);
   }
 
   /** Sends a request. Throws Refused if the API server refuses it, and EngineUnreachable if it gives no answer. */
@@ -96,8 +108,7 @@ export class KubernetesApi {
       });
     } catch (error) {
       if (error instanceof Refused && !isPassing(error.status)) throw error;
-      const { message } = error as Error;
-      throw new EngineUnreachable(`Kubernetes at ${config.server}: ${message}`, { cause: error });
+      throw new EngineUnreachable(`Kubernetes at ${config.server}: ${whyFailed(error as Error)}`, { cause: error });
     }
   }
 
@@ -105,7 +116,7 @@ export class KubernetesApi {
     config: Kubeconfig,
     credential: Credential,
     { method, path, call }: { method: "GET" | "POST" | "PATCH" | "DELETE"; path: string; call: Call },
-  ): Promise<{ answer: T; now: number }> {
+  ): Promise<{ answer: T; now: number; text: string }> {
     const { query = {}, body, type = "application/json" } = call;
     const {
       statusCode,
@@ -122,11 +133,11 @@ export class KubernetesApi {
         ...(body === undefined ? {} : { "content-type": type }),
       },
       body: body === undefined ? null : JSON.stringify(body),
-      signal: AbortSignal.timeout(patienceMs),
+      signal: this.#calls.limit(),
     });
-    const text = await answer.text();
+    const text = await this.#calls.read(answer);
     if (statusCode >= 300) throw new Refused(statusCode, statusIn(text));
-    return { answer: JSON.parse(text) as T, now: Date.parse(String(headers["date"])) || Date.now() };
+    return { answer: JSON.parse(text) as T, now: Date.parse(String(headers["date"])) || Date.now(), text };
   }
 
   /** The pool of connections. A new client certificate needs new connections. */
@@ -163,7 +174,10 @@ export class KubernetesApi {
     return { config, credentials: credentialsOf(config) };
   }
 
-  close = async (): Promise<void> => this.#agent?.agent.close();
+  async close(): Promise<void> {
+    this.#calls.close();
+    await this.#agent?.agent.destroy();
+  }
 }
 
 const usualPodFolder = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -187,6 +201,11 @@ async function ownCluster(folder: string): Promise<Kubeconfig> {
     exec: undefined,
   };
 }
+
+/** Whether an answer is a list of objects. Anything may answer in the place of an API server. */
+const isList = (answer: Partial<KubernetesList<unknown>> | null) =>
+  Array.isArray(answer?.items) &&
+  answer.items.every((item: { readonly metadata?: unknown } | null) => typeof item?.metadata === "object");
 
 /** Whether a refusal says nothing of the request: the API server is busy, broken, or does not know us. */
 const isPassing = (status: number) => status >= 500 || status === 429 || status === 401 || status === 408;

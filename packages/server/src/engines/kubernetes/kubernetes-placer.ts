@@ -4,7 +4,7 @@
  */
 import type { KubernetesOptions, KubernetesSecrets } from "@millrace/contract";
 import { CannotStart, EngineUnreachable } from "../engine.ts";
-import type { Placed, Placement, Placer } from "../runners/placer.ts";
+import type { EndedRunner, Placed, Placement, Placer } from "../runners/placer.ts";
 import { KubernetesApi, Refused } from "./kubernetes-api.ts";
 import type { Job, KubernetesEvent, Pod } from "./objects.ts";
 import { howEnded, pendingReason, warningsOf } from "./pending-reasons.ts";
@@ -89,12 +89,12 @@ export class KubernetesPlacer implements Placer {
   }
 
   /** Lists again, because a runner may have ended after the list that does not have it. */
-  async ended(keys: readonly string[]): Promise<Map<string, string>> {
+  async ended(keys: readonly string[]): Promise<Map<string, EndedRunner>> {
     const wanted = new Set(keys);
     try {
       const pods = await this.#api.list<Pod>(await this.#path("pods", "v1"), { labelSelector: ourSelector });
       const ended = pods.items.filter((pod) => wanted.has(keyOf(pod)) && isOver(pod, pods.now));
-      return new Map(ended.map((pod) => [keyOf(pod), howEnded(pod)]));
+      return new Map(ended.map((pod) => [keyOf(pod), { how: howEnded(pod), isCertain: isTerminated(pod) }]));
     } catch (error) {
       throw error instanceof Refused ? unreachable(error) : error;
     }
@@ -171,6 +171,9 @@ const isOver = ({ metadata, status }: Pod, now: number) =>
   status?.phase === "Succeeded" ||
   status?.phase === "Failed" ||
   (metadata.deletionTimestamp !== undefined && now - Date.parse(metadata.deletionTimestamp) > overdueMs);
+
+/** Whether the pod's node has told how its container ended. Other ends are the cluster's guess. */
+const isTerminated = ({ status }: Pod) => status?.containerStatuses?.[0]?.state?.terminated !== undefined;
 
 /** Says what a refused creation means. Only what is wrong with this very job ends it. */
 function refusal(error: unknown): unknown {

@@ -4,9 +4,7 @@
  */
 import { Agent, type Dispatcher } from "undici";
 import { EngineUnreachable } from "../engine.ts";
-
-/** Milliseconds that a request may take to connect, to be answered, or to continue. */
-const patienceMs = 30_000;
+import { Calls, whyFailed } from "../runners/calls.ts";
 
 /** A job as Ray lists it, as far as we read it. Jobs that were not submitted over this API have no submission id. */
 export interface RayJob {
@@ -49,29 +47,33 @@ interface Answer {
 export class RayClient {
   readonly #base: string;
   readonly #headers: Readonly<Record<string, string>>;
-  readonly #agent = new Agent({
-    connect: { timeout: patienceMs },
-    headersTimeout: patienceMs,
-    bodyTimeout: patienceMs,
-  });
+  readonly #agent = new Agent();
+  readonly #calls: Calls;
 
-  constructor(address: string, token: string) {
+  constructor(address: string, token: string, calls = new Calls()) {
+    this.#calls = calls;
     this.#base = address.replace(/\/+$/, "");
     this.#headers = token === "" ? {} : { authorization: `Bearer ${token}` };
   }
 
   /** Lists all jobs, also those that have ended and those of others. */
   async jobs(): Promise<readonly RayJob[]> {
-    const jobs = parsed((await this.#call("GET", "/api/jobs/")).text);
-    if (!Array.isArray(jobs))
+    await this.#calls.rest();
+    const { text } = await this.#call("GET", "/api/jobs/");
+    this.#calls.noteList(text);
+    const jobs = parsed(text);
+    if (!Array.isArray(jobs) || !jobs.every(isJob))
       throw new EngineUnreachable(`${this.#base} does not answer like the head of a Ray cluster.`);
-    return jobs as RayJob[];
+    return jobs;
   }
 
-  /** Returns whether there is a job with this id, whatever its state. */
+  /** Returns the job with this id, whatever its state; undefined if there is none. */
   async find(id: string): Promise<RayJob | undefined> {
     const { status, text } = await this.#call("GET", jobPath(id), { allow: [404] });
-    return status === 404 ? undefined : (parsed(text) as RayJob);
+    if (status === 404) return undefined;
+    const job = parsed(text);
+    if (!isJob(job)) throw new EngineUnreachable(`${this.#base} does not answer like the head of a Ray cluster.`);
+    return job;
   }
 
   /** Submits a job. Throws RayRefusal if it can never be accepted. */
@@ -114,7 +116,10 @@ export class RayClient {
     return Object.values(nodes).map(({ CPU: [used, total] = [0, 0] }) => ({ used, total }));
   }
 
-  close = (): Promise<void> => this.#agent.destroy();
+  close(): Promise<void> {
+    this.#calls.close();
+    return this.#agent.destroy();
+  }
 
   async #call(
     method: Dispatcher.HttpMethod,
@@ -136,13 +141,23 @@ export class RayClient {
         method,
         headers: { ...this.#headers, ...type },
         body: body ?? null,
+        signal: this.#calls.limit(),
       });
-      return { status: answer.statusCode, text: await answer.body.text() };
+      return { status: answer.statusCode, text: await this.#calls.read(answer.body) };
     } catch (error) {
-      const { message } = error as Error;
-      throw new EngineUnreachable(`${this.#base} cannot be reached: ${message}`, { cause: error });
+      const why = whyFailed(error as Error);
+      throw new EngineUnreachable(`${this.#base} cannot be reached: ${why}`, { cause: error });
     }
   }
+}
+
+/** Whether an answer has what we read of a job. Anything may answer in the place of a head. */
+function isJob(value: unknown): value is RayJob {
+  const job = value as Partial<Record<keyof RayJob, unknown>> | null;
+  if (typeof job !== "object" || job === null) return false;
+  const isText = (field: unknown) => field === null || field === undefined || typeof field === "string";
+  const texts = [job.submission_id, job.message, job.error_type];
+  return typeof job.status === "string" && texts.every(isText);
 }
 
 interface ClusterStatus {

@@ -4,7 +4,7 @@
  */
 import type { RayOptions, RaySecrets } from "@millrace/contract";
 import { CannotStart, EngineUnreachable } from "../engine.ts";
-import type { Placed, Placement, Placer } from "../runners/placer.ts";
+import type { EndedRunner, Placed, Placement, Placer } from "../runners/placer.ts";
 import { RayClient, type RayJob, RayRefusal, type RaySubmission } from "./ray-client.ts";
 import { entrypoint, packageOf, readKeeper } from "./ray-package.ts";
 
@@ -91,12 +91,13 @@ export class RayPlacer implements Placer {
     );
   }
 
-  async ended(keys: readonly string[]): Promise<Map<string, string>> {
+  async ended(keys: readonly string[]): Promise<Map<string, EndedRunner>> {
     const jobs = new Map((await this.#client.jobs()).map((job) => [job.submission_id, job]));
     return new Map(
-      keys.flatMap((key): [string, string][] => {
+      keys.flatMap((key): [string, EndedRunner][] => {
         const job = jobs.get(idOf(key));
-        return job && isOver(job.status) ? [[key, `Ray: ${inShort(job.message ?? job.status)}`]] : [];
+        if (!job || !isOver(job.status)) return [];
+        return [[key, { how: `Ray: ${inShort(job.message ?? job.status)}`, isCertain: isCertain(job) }]];
       }),
     );
   }
@@ -146,6 +147,10 @@ export class RayPlacer implements Placer {
 }
 
 const isOver = (status: RayJob["status"]) => status !== "PENDING" && status !== "RUNNING";
+
+/** Ray also calls a job failed if it has lost the job's supervisor, for example because a node does not answer. */
+const isCertain = ({ status, error_type }: RayJob) =>
+  status !== "FAILED" || !/DIED|UNKNOWN/.test(error_type ?? "UNKNOWN");
 
 /** Ray gives up a job that has waited for a while (15 minutes, unless its head has another setting). */
 const gaveUp = "JOB_SUPERVISOR_ACTOR_START_TIMEOUT";

@@ -28,6 +28,14 @@ export interface Placed {
   readonly isGivenUp?: true;
 }
 
+/** A runner of which the engine says that it has ended. */
+export interface EndedRunner {
+  /** In words for the job's owner. */
+  readonly how: string;
+  /** False if the engine has only lost sight of the runner's node: the runner may go on there. */
+  readonly isCertain: boolean;
+}
+
 export interface Placer {
   /** The most runners that the engine should have at a time; absent if only slots limit them. */
   readonly inFlight?: number;
@@ -43,10 +51,10 @@ export interface Placer {
   /** Lists all runners that have been placed and have not ended, by key. Throws EngineUnreachable if it cannot. */
   list(): Promise<ReadonlyMap<string, Placed>>;
   /**
-   * Returns those of these runners, by key, of which the engine knows that they have ended, and how, in words for the
-   * job's owner. They are no longer in the list.
+   * Returns those of these runners, by key, of which the engine says that they have ended. They are no longer in the
+   * list.
    */
-  ended?(keys: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  ended?(keys: readonly string[]): Promise<ReadonlyMap<string, EndedRunner>>;
   /** Removes a runner, whether it waits or runs. Does nothing if there is none. */
   remove(key: string, handle: string | null): Promise<void>;
   close(): Promise<void>;

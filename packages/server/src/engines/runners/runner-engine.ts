@@ -1,6 +1,7 @@
 /** An engine whose jobs run elsewhere: a placer brings a runner there, and the runner does the rest. */
 import { readdir } from "node:fs/promises";
 import { durationWords } from "@millrace/contract";
+import { Turns } from "../../turns/turns.ts";
 import {
   type Attempt,
   CannotStart,
@@ -15,8 +16,9 @@ import { LogFile } from "../log-file.ts";
 import { type InsideScript, readInsideScripts } from "../phases/inside-scripts.ts";
 import { stepsOf } from "../phases/steps.ts";
 import { readSamples } from "../usage-file.ts";
+import { understood } from "./calls.ts";
 import { ForcedEnds, obeyMs } from "./forced-ends.ts";
-import type { Placed, Placer } from "./placer.ts";
+import type { EndedRunner, Placed, Placer } from "./placer.ts";
 import type { End, RunnerFolder } from "./runner-folder.ts";
 import { readRunner } from "./runner-text.ts";
 import { begunPhases, type Runners } from "./runners.ts";
@@ -44,13 +46,16 @@ export interface RunnerEngineOptions {
   readonly environments?: string;
 }
 
+/** The most submissions at a time. A cluster that comes back may have a thousand jobs to start. */
+const mostSubmissions = 8;
+
 const usualSilenceMs = 60_000;
 const usualLeaseSeconds = 900;
 
 /** What the engine says of a runner: that it waits or runs, or how it ended. */
 interface Told {
   readonly placed: Placed | undefined;
-  readonly ended: string | undefined;
+  readonly ended: EndedRunner | undefined;
 }
 
 export class RunnerEngine implements Engine {
@@ -62,6 +67,7 @@ export class RunnerEngine implements Engine {
   readonly #silenceMs: number;
   readonly #terms: { readonly limits: RemoteLimits; readonly leaseSeconds: number };
   readonly #submitting = new Map<string, Promise<string>>();
+  readonly #submissions = new Turns(mostSubmissions);
   /** When each attempt was first missing in the engine's list, by the monotonic clock. */
   readonly #missing = new Map<string, number>();
   readonly #forced: ForcedEnds;
@@ -87,7 +93,7 @@ export class RunnerEngine implements Engine {
   submit(spec: JobSpec): Promise<string> {
     const underWay = this.#submitting.get(spec.key);
     if (underWay) return underWay;
-    const submitting = this.#submit(spec).finally(() => this.#submitting.delete(spec.key));
+    const submitting = this.#submissions.run(() => this.#submit(spec)).finally(() => this.#submitting.delete(spec.key));
     this.#submitting.set(spec.key, submitting);
     return submitting;
   }
@@ -120,7 +126,7 @@ export class RunnerEngine implements Engine {
   async observe(attempts: readonly Attempt[]): Promise<Map<string, Observation>> {
     const { placer } = this.#options;
     try {
-      const listed = await placer.list();
+      const listed = await understood(placer.list());
       const ended = await this.#ended(attempts.map(({ key }) => key).filter((key) => !listed.has(key)));
       return new Map(
         attempts.map((attempt) => {
@@ -131,15 +137,27 @@ export class RunnerEngine implements Engine {
     } catch (error) {
       // Only answers of the engine count: while it gives none, nothing is missing.
       this.#missing.clear();
+      if (error instanceof EngineUnreachable) error.seen = this.#seenAlone(attempts);
       throw error;
     }
   }
 
+  /**
+   * What is known without the engine: how a job ended, that its runner is alive, or that no runner has claimed it. So a
+   * job ends, and can be canceled, while the engine is away.
+   */
+  #seenAlone(attempts: readonly Attempt[]): ReadonlyMap<string, Observation> {
+    const told: Told = { placed: { isRunning: true, reason: "" }, ended: undefined };
+    const isKnown = ({ key }: Attempt) =>
+      this.#folder(key).end() || !this.#folder(key).claim() || !this.#isSilent(key, this.#silenceMs);
+    return new Map(attempts.filter(isKnown).map((attempt) => [attempt.key, this.#look(attempt, told)]));
+  }
+
   /** Asks the engine about runners that are neither listed nor heard. Most of the time there are none. */
-  async #ended(missing: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  async #ended(missing: readonly string[]): Promise<ReadonlyMap<string, EndedRunner>> {
     const { placer } = this.#options;
     const silent = missing.filter((key) => this.#isSilent(key, this.#silenceMs) && !this.#folder(key).has("end"));
-    return silent.length > 0 && placer.ended ? placer.ended(silent) : new Map();
+    return silent.length > 0 && placer.ended ? understood(placer.ended(silent)) : new Map();
   }
 
   #look(attempt: Attempt, told: Told): Observation {
@@ -161,14 +179,14 @@ export class RunnerEngine implements Engine {
     if (placed === undefined && this.#forced.isRemoved(key) && this.#mayEnd(folder, key, isGone))
       return this.#exited(folder, this.#options.runners.endRemoved(key));
     const steps = stepsOf(begunPhases(folder.steps()), undefined);
-    // If the engine knows that the runner has ended, nobody has to wait for its lease.
-    const lease = ended === undefined && folder.has("lease") ? 1000 * this.#terms.leaseSeconds : 0;
+    // If the engine knows for certain that the runner has ended, nobody has to wait for its lease.
+    const lease = !ended?.isCertain && folder.has("lease") ? 1000 * this.#terms.leaseSeconds : 0;
     if (!isGone || !this.#isSilent(key, this.#silenceMs + lease))
       return { state: "RUNNING", steps, querying: steps.at(-1)?.name === "query" };
     return {
       state: "LOST",
       steps,
-      why: `its runner on ${claim.host} ended without a word${ended === undefined ? "" : ` (${ended})`}`,
+      why: `its runner on ${claim.host} ended without a word${ended === undefined ? "" : ` (${ended.how})`}`,
     };
   }
 
@@ -203,7 +221,7 @@ export class RunnerEngine implements Engine {
     if (claim.instance !== null) return { state: "RUNNING", steps: [], querying: false };
     // If the engine has simply forgotten it, it never ran, and another attempt may take its place.
     if (ended === undefined) return { state: "ABSENT" };
-    return { state: "LOST", steps: [], why: `its runner ended before it reached this server (${ended})` };
+    return { state: "LOST", steps: [], why: `its runner ended before it reached this server (${ended.how})` };
   }
 
   #limitWords(folder: RunnerFolder, { overLimit }: End): string | null {
@@ -237,7 +255,8 @@ export class RunnerEngine implements Engine {
   async withdraw({ key, handle }: Attempt): Promise<boolean> {
     const { instance } = this.#folder(key).claimFor({ instance: null, host: "", at: Date.now() });
     if (instance !== null) return false;
-    await this.#options.placer.remove(key, handle);
+    // No runner can claim it any more, so nobody waits for an engine that is away: a runner that comes up runs nothing.
+    await this.#options.placer.remove(key, handle).catch(unlessAway);
     return true;
   }
 
@@ -275,9 +294,7 @@ export class RunnerEngine implements Engine {
     runners.forget(key);
     await folder.clean();
     if (placer.leavesNothing && folder.has("end")) return;
-    await placer.remove(key, null).catch((error) => {
-      if (!(error instanceof EngineUnreachable)) throw error;
-    });
+    await placer.remove(key, null).catch(unlessAway);
   }
 
   async age(key: string): Promise<number | undefined> {
@@ -308,6 +325,10 @@ export class RunnerEngine implements Engine {
 
   #now = () => this.#options.runners.now();
   #folder = (key: string) => this.#options.runners.folder(key);
+}
+
+function unlessAway(error: unknown): void {
+  if (!(error instanceof EngineUnreachable)) throw error;
 }
 
 const named = (key: string): Attempt => ({ key, handle: null, epoch: "" });

@@ -12,6 +12,7 @@ away, it goes on: the log is a file here, and what could not be sent is sent lat
 import ctypes
 import fcntl
 import hashlib
+import http.client
 import json
 import os
 import platform
@@ -39,6 +40,7 @@ BEAT = 5
 STEP = 0.2
 # The most bytes of the log in one request.
 PIECE = 1024 * 1024
+SMALLEST_PIECE = 1024
 MOST_METRICS = 64 * 1024
 # Seconds between two samples of what the job uses. Counting its files takes at most this share of the time.
 SAMPLE = 1
@@ -59,6 +61,30 @@ class Refused(Exception):
         self.code = code
 
 
+class Rejected(Exception):
+    """The server cannot accept what this request holds, and would not accept it later."""
+
+
+class TooLarge(Rejected):
+    """The request is larger than the server, or a proxy before it, accepts."""
+
+
+def refusal_in(status, text):
+    """
+    Returns the exception that an answer with an error means; None if the request is to be repeated. Proxies answer as
+    well while a server restarts, for example with 404; only the server's own word counts.
+    """
+    if status == 413:
+        return TooLarge(text)
+    try:
+        is_own = "code" in json.loads(text)
+    except (ValueError, TypeError):
+        is_own = False
+    if not is_own or status >= 500 or status in (408, 429):
+        return None
+    return Refused(status, text) if status in (401, 404, 409, 410) else Rejected(f"{status} {text}")
+
+
 class Server:
     """Sends requests to the server, again and again while it cannot be reached."""
 
@@ -69,22 +95,29 @@ class Server:
 
     def call(self, name, body, query=None, tries=None):
         """Returns the answer as an object. Raises Refused if the server says that there is nothing to do here."""
+        left = [tries]
+
+        def gives_up():
+            left[0] = left[0] and left[0] - 1
+            return left[0] == 0
+
+        return self.repeat(lambda: self.send(name, body, query or {}), gives_up)
+
+    def repeat(self, request, gives_up):
+        """Repeats a request until it is answered in full. An answer may be cut in the middle."""
         pause = 0.2
         while True:
             try:
-                return self.send(name, body, query or {})
+                return request()
             except urllib.error.HTTPError as error:
-                text = error.read(4096).decode("utf-8", "replace")
-                if error.code in (401, 404, 409, 410):
-                    raise Refused(error.code, text) from None
-                if error.code < 500 and error.code != 429 and error.code != 408:
-                    raise RuntimeError(f"the server answered {error.code}: {text}") from None
-            except (OSError, ValueError) as error:
+                text = read_error(error)
+                refusal = refusal_in(error.code, text)
+                if refusal is not None:
+                    raise refusal from None
+            except (OSError, ValueError, http.client.HTTPException) as error:
                 text = str(error)
-            if tries is not None:
-                tries -= 1
-                if tries == 0:
-                    raise TimeoutError(text)
+            if gives_up():
+                raise TimeoutError(text)
             time.sleep(pause)
             pause = min(pause * 2, 10)
 
@@ -95,15 +128,28 @@ class Server:
         request.add_header("content-type", "application/octet-stream" if raw else "application/json")
         request.add_header("authorization", "Bearer " + self.secret)
         with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
-            return json.loads(answer.read() or b"{}")
+            return json.loads(answer.read())
 
-    def fetch(self, index, path):
-        """Writes an attached file of the job to `path`."""
+    def fetch(self, index, path, gives_up):
+        """Writes an attached file of the job to `path`, from its beginning each time."""
+        self.repeat(lambda: self.copy(index, path), gives_up)
+
+    def copy(self, index, path):
         url = f"{self.base}/file?" + urllib.parse.urlencode({"key": self.key, "index": index})
         request = urllib.request.Request(url)
         request.add_header("authorization", "Bearer " + self.secret)
         with urllib.request.urlopen(request, timeout=PATIENCE) as answer, open(path, "wb") as file:
             shutil.copyfileobj(answer, file, PIECE)
+            whole = answer.getheader("content-length")
+            if whole is not None and int(whole) != file.tell():
+                raise OSError(f"the file has {whole} bytes, and {file.tell()} arrived")
+
+
+def read_error(error):
+    try:
+        return error.read(4096).decode("utf-8", "replace")
+    except (OSError, http.client.HTTPException) as cut:
+        return str(cut)
 
 
 class Processes:
@@ -211,6 +257,7 @@ class LogSender(threading.Thread):
         super().__init__(daemon=True)
         self.server, self.path, self.attempt = server, path, attempt
         self.limit = limit or float("inf")
+        self.piece = PIECE
         self.offset = 0
         self.problem = None
 
@@ -238,7 +285,7 @@ class LogSender(threading.Thread):
     def pass_on(self, file):
         over = self.attempt.over.is_set()
         file.seek(self.offset)
-        piece = file.read(min(PIECE, max(0, self.size() - self.offset)))
+        piece = file.read(min(self.piece, max(0, self.size() - self.offset)))
         if piece:
             self.offset = self.accepted(piece)
         elif over:
@@ -250,6 +297,12 @@ class LogSender(threading.Thread):
     def accepted(self, piece):
         try:
             return self.server.call("log", piece, {"offset": self.offset})["size"]
+        except TooLarge:
+            # A proxy may accept less than the server.
+            if self.piece <= SMALLEST_PIECE:
+                raise
+            self.piece //= 2
+            return self.offset
         except Refused as refusal:
             if refusal.code != 409:
                 raise
@@ -435,11 +488,19 @@ class Runner:
             self.beats.obey({"cancel": True, "force": True})
 
     def report(self, report, sender):
-        """Reports the end. If the server lacks a part of the log, because it lost what it had, sends that again."""
+        """
+        Reports the end. If the server lacks a part of the log, because it lost what it had, sends that again. If it
+        cannot accept the metrics or the usage of the job, the end counts without them.
+        """
         while True:
             try:
                 self.server.call("end", {**report, "log_size": sender.size()})
                 return
+            except Rejected:
+                if report["metrics"] is None and report["usage"] is None:
+                    raise
+                report = {**report, "metrics": None, "usage": None if report["metrics"] is None else report["usage"]}
+                continue
             except Refused as refusal:
                 if refusal.code != 409:
                     raise
@@ -554,9 +615,12 @@ class Runner:
     def place_files(self):
         words = []
         for index, name in enumerate(self.job["files"]):
-            self.server.fetch(index, os.path.join(self.input, str(index)))
+            self.server.fetch(index, os.path.join(self.input, str(index)), self.is_unwanted)
             words += [str(index), name]
         return self.start(["/bin/sh", self.script("files.sh"), self.input, *words])
+
+    def is_unwanted(self):
+        return self.attempt.canceled or self.attempt.refused
 
     def build(self):
         kept = os.environ.get("MILLRACE_RUNNER_ENVIRONMENTS")
@@ -645,10 +709,15 @@ class Runner:
                 text = file.read(MOST_METRICS + 1)
             if len(text) > MOST_METRICS:
                 return None
-            value = json.loads(text)
+            # Python reads NaN and Infinity, which are not JSON; as on the server's own machine, such metrics do not count.
+            value = json.loads(text, parse_constant=not_json)
             return value if isinstance(value, dict) else None
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
+
+
+def not_json(name):
+    raise ValueError(f"{name} is not JSON")
 
 
 def main():

@@ -83,8 +83,8 @@ const isKey = (key: string) => /^[\w-]{1,64}\.\d{1,9}$/.test(key);
 export class Runners {
   readonly #jobsDir: string;
   readonly #heard = new Map<string, Heard>();
-  /** Ages of attempts, in milliseconds, when their usage was last noted. */
-  readonly #sampled = new Map<string, number>();
+  /** When usage of each attempt was first and last noted, by the monotonic clock: a runner may say any age. */
+  readonly #sampled = new Map<string, { readonly begun: number; readonly last: number }>();
   readonly #orders = new EventEmitter().setMaxListeners(0);
   readonly #appending = new Map<string, Promise<number>>();
   readonly #onChange: (key: string, what: string) => void;
@@ -176,18 +176,24 @@ export class Runners {
     const { steps, age, orders, usage, wait = true } = beat;
     const folder = this.#running(key);
     this.#hear(key, age * 1000);
-    if (usage && isDue(this.#sampled.get(key), 0, age * 1000)) {
-      this.#sampled.set(key, age * 1000);
-      noteUsage(folder, usage);
-    }
+    if (usage) this.#sample(folder, key, usage, age * 1000);
     // Two beats may overtake each other; steps are only ever added.
     if (steps.length > folder.steps().length) {
-      folder.writeJson("steps", steps);
+      folder.writeJson("steps", believableSteps(folder, steps));
       this.#onChange(key, steps.at(-1)?.name ?? "");
     }
     if (wait && !isNew(this.#ordersOf(folder), orders)) await this.#newOrder(key, gone);
     if (folder.end()) throw over();
     return this.#ordersOf(folder);
+  }
+
+  #sample(folder: RunnerFolder, key: string, usage: Usage, age: number): void {
+    const now = this.now();
+    const known = this.#sampled.get(key);
+    const begun = known?.begun ?? now - age;
+    if (!isDue(known?.last, begun, now)) return;
+    this.#sampled.set(key, { begun, last: now });
+    noteUsage(folder, usage);
   }
 
   /** Accepts the end of the attempt, once its log is here in full. Reporting it again changes nothing. */
@@ -198,11 +204,12 @@ export class Runners {
     if (size < end.log_size)
       throw new RunnerRefused("incomplete", `The log has ${size} bytes here, not ${end.log_size}. Send the rest.`);
     if (end.usage) noteUsage(folder, end.usage);
+    const steps = believableSteps(folder, end.steps);
     folder.writeJson("end", {
       code: end.exit_code,
       phase: end.phase,
-      finishedAt: end.finished_at,
-      steps: end.steps,
+      finishedAt: believable(end.finished_at, steps.at(-1)?.started_at ?? begunAt(folder)),
+      steps,
       overLimit: end.over_limit,
       metrics: end.metrics === null ? null : JSON.stringify(end.metrics),
     } satisfies End);
@@ -257,6 +264,25 @@ const isNew = (given: Orders, known: Orders) => (given.cancel && !known.cancel) 
 
 const noteUsage = ({ usage }: RunnerFolder, used: Usage) =>
   appendSample(usage, { at: new Date().toISOString(), ...used });
+
+/** When the attempt was claimed, by the server's clock. */
+const begunAt = (folder: RunnerFolder) => folder.claim()?.at ?? 0;
+
+/**
+ * Returns a time that a runner tells, or now if it cannot be: the clock of its machine may be wrong by years, and how
+ * long logs are kept depends on these times.
+ */
+function believable(at: number, earliest: number): number {
+  const now = Date.now();
+  return at >= earliest && at <= now ? at : now;
+}
+
+/** Returns the steps that a runner tells. Those that were noted before keep their times. */
+function believableSteps(folder: RunnerFolder, steps: readonly Begun[]): Begun[] {
+  const known = folder.steps();
+  const earliest = begunAt(folder);
+  return steps.map((step, index) => known[index] ?? { ...step, started_at: believable(step.started_at, earliest) });
+}
 
 /** Returns the phases that a runner has begun, without names that are not known. */
 export const begunPhases = (steps: readonly Begun[]): BegunPhase[] =>

@@ -1,17 +1,20 @@
 /** Runs Slurm's commands, and tells a refusal of a job from a Slurm that cannot be reached. */
 import { spawn } from "node:child_process";
-import { text } from "node:stream/consumers";
 import type { SlurmOptions } from "@millrace/contract";
+import { Turns } from "../../turns/turns.ts";
 import { CannotStart, EngineUnreachable } from "../engine.ts";
+import { Calls, whyFailed } from "../runners/calls.ts";
 
-/** Milliseconds that one command may take. */
-const patienceMs = 30_000;
+/** Commands of one cluster that run at a time. Starting a process holds up the server for some milliseconds. */
+const atOnce = 4;
 
 /** Where commands are looked for, here and on the nodes: `sbatch` passes its environment on to the job. */
 const usualPath = "/usr/local/bin:/usr/bin:/bin";
 
 export class SlurmCommands {
   readonly #env: Readonly<Record<string, string>>;
+  readonly #calls = new Calls();
+  readonly #turns = new Turns(atOnce);
 
   /** The commands get no variable of the server's own environment: it may hold secrets, and flags for sbatch. */
   constructor({ slurm_conf, slurm_bin }: Pick<SlurmOptions, "slurm_conf" | "slurm_bin">) {
@@ -24,8 +27,9 @@ export class SlurmCommands {
 
   /** Returns what the command prints. Throws CannotStart if Slurm refuses a job, otherwise EngineUnreachable. */
   async run(program: "sbatch" | "squeue" | "scancel", words: readonly string[], input = ""): Promise<string> {
-    const { code, said, complained } = await this.#start(program, words, input).catch((error: Error) => {
-      throw new EngineUnreachable(`The command ${program} cannot be run: ${error.message}`, { cause: error });
+    const start = () => this.#start(program, words, input);
+    const { code, said, complained } = await this.#turns.run(start).catch((error: Error) => {
+      throw new EngineUnreachable(`The command ${program} cannot be run: ${whyFailed(error)}`, { cause: error });
     });
     if (code === 0) return said;
     const why = complained.trim() || `${program} ended with ${code === null ? "a signal" : `exit code ${code}`}`;
@@ -33,8 +37,20 @@ export class SlurmCommands {
     throw new EngineUnreachable(why);
   }
 
+  /** Runs squeue, which is asked again and again. */
+  async list(words: readonly string[]): Promise<string> {
+    await this.#calls.rest();
+    const said = await this.run("squeue", words);
+    this.#calls.noteList(said);
+    return said;
+  }
+
+  close = () => this.#calls.close();
+
   async #start(program: string, words: readonly string[], input: string) {
-    const child = spawn(program, words, { env: this.#env, cwd: "/", timeout: patienceMs, killSignal: "SIGKILL" });
+    const signal = this.#calls.limit();
+    signal.throwIfAborted();
+    const child = spawn(program, words, { env: this.#env, cwd: "/", signal, killSignal: "SIGKILL" });
     // The command may end without reading its input; its exit code says what happened.
     child.stdin.on("error", () => {});
     child.stdin.end(input);
@@ -42,8 +58,15 @@ export class SlurmCommands {
       child.once("error", reject);
       child.once("close", resolve);
     });
-    const [code, said, complained] = await Promise.all([ended, text(child.stdout), text(child.stderr)]);
-    return { code, said, complained };
+    const printed = [this.#calls.read(child.stdout), this.#calls.read(child.stderr)] as const;
+    try {
+      const [code, said, complained] = await Promise.all([ended, ...printed]);
+      return { code, said, complained };
+    } finally {
+      child.kill("SIGKILL");
+      // What the command has started may hold its output open.
+      for (const stream of [child.stdout, child.stderr]) stream.destroy();
+    }
   }
 }
 

@@ -5,9 +5,9 @@
  */
 import type { SlurmOptions } from "@millrace/contract";
 import { EngineUnreachable } from "../engine.ts";
-import type { Placed, Placement, Placer } from "../runners/placer.ts";
+import type { EndedRunner, Placed, Placement, Placer } from "../runners/placer.ts";
 import { SlurmCommands } from "./slurm-commands.ts";
-import { endInWords, isOver, isWaiting, reasonInWords } from "./slurm-states.ts";
+import { endInWords, isCertain, isOver, isWaiting, reasonInWords } from "./slurm-states.ts";
 
 /** The name of a job is this and the key of its attempt. */
 const prefix = "millrace-";
@@ -88,17 +88,17 @@ export class SlurmPlacer implements Placer {
   }
 
   /** Slurm remembers an ended job for some minutes (MinJobAge). */
-  async ended(keys: readonly string[]): Promise<Map<string, string>> {
+  async ended(keys: readonly string[]): Promise<Map<string, EndedRunner>> {
     const names = keys.map((key) => prefix + key).join(",");
     const jobs = await this.#jobs("--states=all", `--name=${names}`);
     const open = new Set(jobs.filter(({ state }) => !isOver(state)).map(({ key }) => key));
     const over = jobs.filter(({ key }) => !open.has(key));
-    return new Map(over.map(({ key, ...job }) => [key, endInWords(job)]));
+    return new Map(over.map(({ key, ...job }) => [key, { how: endInWords(job), isCertain: isCertain(job.state) }]));
   }
 
   /** Lists jobs of this user. Others may choose the names of their jobs as they like. */
   async #jobs(...words: readonly string[]): Promise<SlurmJob[]> {
-    const answer = await this.#commands.run("squeue", ["--me", "--noheader", `--Format=${format}`, ...words]);
+    const answer = await this.#commands.list(["--me", "--noheader", `--Format=${format}`, ...words]);
     return answer.split("\n").flatMap((line) => {
       const [name = "", id = "", state = "", reason = "", status = ""] = line.split(separator).map((f) => f.trim());
       return name.startsWith(prefix)
@@ -111,7 +111,7 @@ export class SlurmPlacer implements Placer {
     await this.#commands.run("scancel", ["--quiet", "--me", `--name=${prefix}${key}`]);
   }
 
-  close = async () => {};
+  close = async () => this.#commands.close();
 }
 
 const quote = (value: string) => `'${value.replaceAll("'", `'\\''`)}'`;

@@ -9,6 +9,10 @@ const over = new Set([
   ...["REVOKED", "TIMEOUT"],
 ]);
 
+/** Ends that Slurm concludes from the silence of a node, or of a job that another of its clusters runs. */
+const uncertain = new Set(["BOOT_FAIL", "NODE_FAIL", "REVOKED"]);
+
+export const isCertain = (state: string) => !uncertain.has(state);
 export const isWaiting = (state: string) => waiting.has(state);
 export const isOver = (state: string) => over.has(state);
 

@@ -41,8 +41,8 @@ export function clusterRoutes(app: FastifyInstance, context: JobContext): void {
     return readManaged(context, params.cluster_name, await clusterSight(context));
   });
 
-  register(app, context, routes.deleteCluster, async ({ actor, params }) => {
-    await removeCluster(context, actor, params.cluster_name, clock.now());
+  register(app, context, routes.deleteCluster, async ({ actor, params, query }) => {
+    await removeCluster(context, actor, { name: params.cluster_name, isForced: query.force === true }, clock.now());
     await context.keepEngines();
     return { message: `The cluster ${params.cluster_name} was removed. Jobs that ran on it stay.` };
   });

@@ -4,6 +4,7 @@ import { existsSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Fault, type FaultProxy, startFaultProxy } from "@millrace/testing/servers/fault-proxy.ts";
+import type { JobFile } from "../../../src/engines/engine.ts";
 import type { RunnerEngine } from "../../../src/engines/runners/runner-engine.ts";
 import { attemptNamed, observeOne } from "../../support/attempts.ts";
 import { until } from "../../support/until.ts";
@@ -79,6 +80,65 @@ describe("a runner", () => {
     await untilState(engine, job.key, "EXITED");
     assert.equal(String(await ground.log(job.key)), "patient\n");
   });
+
+  it("believes only the server itself: what a proxy answers while a server restarts ends no job", async () => {
+    const statuses = [404, 401, 403, 409, 410, 400];
+    begin((call, count) => (count <= statuses.length && call !== "claim" ? answered(statuses[count - 1]) : undefined));
+    const job = ground.spec(`${ranOnce}; exit 5`, { environment: { RUNS: file("proxied") } });
+    await engine.submit(job);
+    assert.equal((await untilState(engine, job.key, "EXITED")).exit.code, 5);
+    assert.equal(runsOf("proxied"), "run\n");
+  });
+  const answered = (status = 502): Fault => ({ kind: "answer", status, code: "page not found" });
+
+  it("repeats each call whose answer breaks off in the middle", async () => {
+    begin((_call, count) => (count === 1 ? { kind: "break", at: 0.5, how: "end" } : undefined));
+    const job = ground.spec(`${ranOnce}; ${lines(1, 1000)}; exit 6`, { environment: { RUNS: file("broken") } });
+    await engine.submit(job);
+    assert.equal((await untilState(engine, job.key, "EXITED")).exit.code, 6);
+    assert.deepEqual([String(await ground.log(job.key)), runsOf("broken")], [numbers(1000), "run\n"]);
+  });
+
+  it("fetches a file again of which the server has sent a part, or nothing", async () => {
+    const faults: (Fault | undefined)[] = [{ kind: "break", at: 0.5, how: "reset" }, answered(503), { kind: "refuse" }];
+    begin((call, count) => (call === "file" ? faults[count - 1] : undefined));
+    const text = numbers(100_000);
+    const attached: JobFile = {
+      name: "numbers",
+      async *open() {
+        yield Buffer.from(text);
+      },
+      placeAt: async (path) => writeFileSync(path, text),
+    };
+    const job = ground.spec("cat numbers", { files: [attached] });
+    await engine.submit(job);
+    assert.equal((await untilState(engine, job.key, "EXITED")).exit.code, 0);
+    assert.equal(String(await ground.log(job.key)), text);
+  });
+
+  it("sends a log in smaller pieces if a proxy accepts no larger ones", async () => {
+    begin((call, count) => (call === "log" && count <= 3 ? answered(413) : undefined));
+    const job = ground.spec(lines(1, 200_000));
+    await engine.submit(job);
+    await untilState(engine, job.key, "EXITED");
+    assert.equal(String(await ground.log(job.key)), numbers(200_000));
+  });
+
+  for (const [what, metrics] of [
+    ["NaN", `{"loss": NaN}`],
+    ["Infinity", `{"loss": -Infinity}`],
+    ["NUL", `{"a": "\\u0000"}`],
+    ["too much nesting", `{"a": ${"[".repeat(150)}${"]".repeat(150)}}`],
+    ["endless nesting", `{"a": ${"[".repeat(20_000)}${"]".repeat(20_000)}}`],
+  ] as const)
+    it(`reports the end of a job whose metrics have ${what}, without them`, async () => {
+      begin(() => undefined);
+      const query = `${ranOnce}; cat > "$MILLRACE_METRICS_FILE" <<'END'\n${metrics}\nEND`;
+      const job = ground.spec(query, { environment: { RUNS: file(what) } });
+      await engine.submit(job);
+      const end = await untilState(engine, job.key, "EXITED");
+      assert.deepEqual([end.exit.code, end.metrics, runsOf(what)], [0, null, "run\n"]);
+    });
 
   it("sends a log again of which the server has lost the end", async () => {
     begin((call) => (call === "end" ? { kind: "refuse" } : undefined));

@@ -3,7 +3,7 @@
  * engine, the protocol and the files are real.
  */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
@@ -11,8 +11,10 @@ import { EngineUnreachable, type JobSpec, type Observation } from "../../../src/
 import type { RemoteLimits } from "../../../src/engines/limit-words.ts";
 import { RunnerEngine } from "../../../src/engines/runners/runner-engine.ts";
 import { type ReportedEnd, RunnerRefused, Runners } from "../../../src/engines/runners/runners.ts";
+import { SlurmPlacer } from "../../../src/engines/slurm/slurm-placer.ts";
 import { attemptNamed, observeOne } from "../../support/attempts.ts";
 import { jobSpec } from "../../support/job-spec.ts";
+import { slurmOptions } from "../slurm/slurm-options.ts";
 
 const limits: RemoteLimits = { seconds: 0, memory: 0, processes: 0, openFiles: 0, log: 0, disk: 0 };
 const mebibyte = 1024 * 1024;
@@ -177,6 +179,16 @@ describe("a runner that beats and obeys nothing", () => {
     );
   });
 
+  it("writes no sample of usage for each beat, whatever it says of its age", async () => {
+    const key = await started(await open());
+    const usage = { cpu_seconds: 1, memory_bytes: 1, processes: 1 };
+    for (let count = 0; count < 400; count++) {
+      now += 10;
+      await runners.beat(key, { ...beat, usage, age: 1000 * 1.03 ** count }, new AbortController().signal);
+    }
+    assert.equal(readFileSync(runners.folder(key).usage, "utf8").trim().split("\n").length, 1);
+  });
+
   it("is removed at once if it is not heard at all, and not four times a second", async () => {
     const engine = await open();
     const key = await started(engine);
@@ -186,5 +198,63 @@ describe("a runner that beats and obeys nothing", () => {
       now += 250;
     }
     assert.deepEqual(removals, [key]);
+  });
+});
+
+describe("a runner that its cluster calls ended", () => {
+  /** Returns the states of an attempt that may be followed by another, a minute and a lease after its runner fell silent. */
+  async function states(isCertain: boolean) {
+    const jobsDir = mkdtempSync(join(tmpdir(), "millrace-ended-"));
+    let now = 1000;
+    const runners = new Runners(
+      jobsDir,
+      () => {},
+      () => now,
+    );
+    const spec = jobSpec({ jobId: "lost", query: "true", isRetried: true });
+    const placer = {
+      place: async () => "handle",
+      list: async () => new Map(),
+      ended: async () => new Map([[spec.key, { how: "its node does not answer", isCertain }]]),
+      remove: async () => {},
+      close: async () => {},
+    };
+    const engine = await RunnerEngine.open({ isolation: "none", jobsDir, runners, placer, url: () => "http://server" });
+    await engine.submit(spec);
+    runners.claim(spec.key, { instance: "instance-one", host: "node" });
+    const seen: string[] = [];
+    for (const seconds of [59, 2, 898, 2]) {
+      now += 1000 * seconds;
+      seen.push((await observeOne(engine, spec.key)).state);
+    }
+    rmSync(jobsDir, { recursive: true });
+    return seen;
+  }
+
+  it("is followed by another only after its lease, if the cluster has only lost sight of its node", async () => {
+    assert.deepEqual(await states(false), ["RUNNING", "RUNNING", "RUNNING", "LOST"]);
+  });
+
+  it("is followed by another without a wait if the cluster knows for certain", async () => {
+    assert.deepEqual(await states(true), ["RUNNING", "LOST", "LOST", "LOST"]);
+  });
+
+  it("has ended for certain on Slurm unless a node was lost", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "millrace-ended-"));
+    const row = (key: string, state: string) => `millrace-${key}\\0371\\037${state}\\037None\\0370\\n`;
+    const rows = ["NODE_FAIL", "FAILED", "TIMEOUT", "BOOT_FAIL"].map((state) => row(`${state}.1`, state));
+    writeFileSync(join(folder, "squeue"), `#!/bin/sh\nprintf '${rows.join("")}'\n`, { mode: 0o755 });
+    const placer = new SlurmPlacer(slurmOptions({ configuration: "" }, { slurm_bin: folder }));
+    const ended = await placer.ended(["NODE_FAIL.1", "FAILED.1", "TIMEOUT.1", "BOOT_FAIL.1"]);
+    assert.deepEqual(
+      [...ended].map(([key, { isCertain }]) => [key, isCertain]),
+      [
+        ["NODE_FAIL.1", false],
+        ["FAILED.1", true],
+        ["TIMEOUT.1", true],
+        ["BOOT_FAIL.1", false],
+      ],
+    );
+    rmSync(folder, { recursive: true });
   });
 });

@@ -139,6 +139,24 @@ describe("the runner protocol", () => {
     assert.equal(String(await ground.log(key)), "all\n");
   });
 
+  it("believes no time that cannot be: the clock of a node may be wrong", async () => {
+    const began = Date.now();
+    for (const wrong of [0, began - 100 * 24 * 3600 * 1000, began + 24 * 3600 * 1000, 8.64e15]) {
+      const { engine, key, token } = await claimed();
+      const steps = [{ name: "query", started_at: wrong }];
+      await ground.call(routes.runnerBeat, key, token, { ...beat, steps, wait: false });
+      await ground.call(routes.runnerEnd, key, token, { ...end, finished_at: wrong, steps });
+      const seen = await untilState(engine, key, "EXITED");
+      const times = [seen.steps[0]?.started_at, new Date(seen.exit.finishedAt).toISOString()].map((at) =>
+        Date.parse(at ?? ""),
+      );
+      assert.ok(
+        times.every((at) => at >= began && at <= Date.now()),
+        `${wrong} ${times}`,
+      );
+    }
+  });
+
   it("answers a beat at once if there is an order that the runner does not know", async () => {
     const { engine, key, token } = await claimed();
     const asking = ground.call(routes.runnerBeat, key, token, beat);

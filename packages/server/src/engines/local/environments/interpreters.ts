@@ -1,5 +1,6 @@
 /** Finds the Python interpreters of this machine and resolves each to its real binary. */
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { access, constants, readdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
@@ -16,7 +17,8 @@ export interface Interpreter {
 }
 
 export class Interpreters {
-  readonly #searchPath: string;
+  /** The folders of the search path, in its order. */
+  readonly #folders: readonly string[];
   readonly #asJob: readonly string[];
   readonly #probes = new Map<string, Promise<Interpreter | undefined>>();
 
@@ -25,7 +27,7 @@ export class Interpreters {
    * Interpreters that jobs cannot execute are left out.
    */
   constructor(searchPath: string, asJob: readonly string[] = []) {
-    this.#searchPath = searchPath;
+    this.#folders = searchPath.split(delimiter).filter((folder) => folder !== "");
     this.#asJob = asJob;
   }
 
@@ -35,8 +37,9 @@ export class Interpreters {
    */
   async resolve(wanted: string | null): Promise<Interpreter> {
     if (wanted === null) {
-      for (const candidate of await this.#onPath(/^python3$/)) {
-        const found = await this.#probe(candidate);
+      // Every job in a sandbox asks for this one, so no folder is listed for it.
+      for (const candidate of this.#folders.map((folder) => join(folder, "python3"))) {
+        const found = existsSync(candidate) ? await this.#probe(candidate) : undefined;
         if (found) return found;
       }
     }
@@ -49,17 +52,16 @@ export class Interpreters {
 
   /** Returns one interpreter of each version, newest first. */
   async list(): Promise<Interpreter[]> {
-    const candidates = [...(await this.#onPath(/^python3(\.\d+)?$/)), ...(await managed())];
+    const candidates = [...(await this.#onPath()), ...(await managed())];
     const found = (await Promise.all(candidates.map((path) => this.#probe(path)))).filter((i) => i !== undefined);
     const unique = [...new Map(found.map((i) => [i.version, i])).values()];
     return unique.sort((a, b) => compare(b.version, a.version));
   }
 
-  async #onPath(pattern: RegExp): Promise<string[]> {
-    const folders = this.#searchPath.split(delimiter).filter((folder) => folder !== "");
-    const names = await Promise.all(folders.map((folder) => readdir(folder).catch(() => [] as string[])));
-    return folders.flatMap((folder, index) =>
-      (names[index] ?? []).filter((name) => pattern.test(name)).map((name) => join(folder, name)),
+  async #onPath(): Promise<string[]> {
+    const names = await Promise.all(this.#folders.map((folder) => readdir(folder).catch(() => [] as string[])));
+    return this.#folders.flatMap((folder, index) =>
+      (names[index] ?? []).filter((name) => /^python3(\.\d+)?$/.test(name)).map((name) => join(folder, name)),
     );
   }
 

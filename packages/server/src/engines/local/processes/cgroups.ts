@@ -47,10 +47,16 @@ export type Usage = Omit<UsageSample, "at">;
  */
 const forgotten = 1024 * 1024;
 
+/** Largest number of free groups. There are more only if the machine does not reap exited processes. */
+const mostFree = 128;
+/** How many free groups are examined for an attempt: a machine that is slow to reap processes has many unusable ones. */
+const mostLooks = 3;
+
 export class Cgroups {
   readonly #folders: Folders;
   readonly #version: 1 | 2;
   readonly #limits: CgroupLimits;
+  /** Names of groups that no attempt uses, the oldest first. */
   readonly #free: string[] = [];
   /** Names of groups that will not be reused. They are removed as soon as the kernel allows it. */
   readonly #retired = new Set<string>();
@@ -107,12 +113,17 @@ export class Cgroups {
   }
 
   /**
-   * Takes a group from the free groups; undefined if there is none. Skips groups that no longer exist, because another
-   * process with the same data folder has removed them.
+   * Takes one of the oldest free groups that can be used again; undefined if there is none. If a group still has exiting
+   * processes or charged memory, both would count against the limits of the next attempt. Processes disappear soon, so
+   * such a group stays free. A group that no longer exists was removed by another process with the same data folder.
    */
   #reuse(): string | undefined {
-    for (let name = this.#free.pop(); name !== undefined; name = this.#free.pop()) {
-      if (this.isEmpty({ name })) return name;
+    for (let looks = Math.min(mostLooks, this.#free.length); looks > 0; looks--) {
+      const name = this.#free.shift() as string;
+      const isEmpty = this.isEmpty({ name });
+      if (isEmpty && this.#countsProcesses(name)) this.#free.push(name);
+      else if (isEmpty && !this.#holdsMemory(name)) return name;
+      else this.#remove(name);
     }
     return undefined;
   }
@@ -126,16 +137,15 @@ export class Cgroups {
   }
 
   /**
-   * Releases a control group after its attempt has ended. If the group still has exiting processes or charged memory,
-   * the group is not reused, because both would count against the limits of the next attempt.
+   * Releases a control group after its attempt has ended. Whether it can be used again is decided when the next attempt
+   * needs one: right after the end of a sandbox, its first process is still exiting.
    */
   give({ name }: Pick<Group, "name">): void {
     for (const old of this.#retired) this.#remove(old);
     if (this.#free.includes(name)) return;
-    if (!this.#closed && this.isEmpty({ name }) && !this.#countsProcesses(name) && !this.#holdsMemory(name))
-      this.#free.push(name);
-    else this.#remove(name);
+    this.#free.push(name);
     if (this.#closed) this.close();
+    else if (this.#free.length > mostFree) this.#remove(this.#free.shift() as string);
   }
 
   /** Removes unused groups. Jobs that are still running keep theirs. */

@@ -1,10 +1,21 @@
 /** Queries on open attempts, which hold slots. */
 import { type Insertable, type Selectable, sql } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
-import type { Db } from "../../drivers/store.ts";
+import { type Db, isPostgres } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
 
 export type AttemptRow = Selectable<Tables["attempts"]>;
+
+/** Advisory lock of claims. The number is arbitrary; other programs on the same database are unlikely to use it. */
+const claimLock = 0x6d696c6c;
+
+/**
+ * Lets claims run one at a time until the write ends, so that each sees what others have claimed: the quota of a team
+ * counts on all clusters together. Must be the first lock of the write. SQLite has only one writer anyway.
+ */
+export async function lockClaims(db: Db): Promise<void> {
+  if (isPostgres(db)) await sql`select pg_advisory_xact_lock(${claimLock})`.execute(db);
+}
 
 export const openAttempt = (db: Db, row: Insertable<Tables["attempts"]>) =>
   db.insertInto("attempts").values(row).execute();
@@ -33,6 +44,18 @@ export const allAttempts = (db: Db) =>
     .innerJoin("jobs", "jobs.id", "attempts.job_id")
     .selectAll("attempts")
     .select("jobs.status")
+    .execute();
+
+/** Lists open attempts on clusters that were removed, with the name of the cluster. */
+export const attemptsOnRemoved = (db: Db, limit: number) =>
+  db
+    .selectFrom("attempts")
+    .innerJoin("jobs", "jobs.id", "attempts.job_id")
+    .innerJoin("clusters", "clusters.id", "attempts.cluster_id")
+    .selectAll("attempts")
+    .select(["jobs.status", "clusters.name as cluster"])
+    .where("clusters.is_active", "=", 0)
+    .limit(limit)
     .execute();
 
 /** Lists the open attempts of other servers. */

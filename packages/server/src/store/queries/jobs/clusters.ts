@@ -87,6 +87,11 @@ export async function insertCluster(db: Db, row: Insertable<Tables["clusters"]>)
     .executeTakeFirst();
 }
 
+/** The name of a removed cluster. Another cluster may have it now. */
+export const nameOfRemoved = (id: number, name: string) => `${name} (removed ${id})`;
+/** The name that a cluster had before it was removed. */
+export const formerName = (name: string) => name.replace(/ \(removed \d+\)$/, "");
+
 export const updateCluster = (db: Db, id: number, changes: Updateable<Tables["clusters"]>) =>
   db.updateTable("clusters").set(changes).where("id", "=", id).execute();
 
