@@ -122,7 +122,7 @@ export class CannotStart extends Error {}
  */
 export class EngineUnreachable extends Error {
   /** What is known of some attempts nevertheless, by key, if attempts were observed. */
-  seen: ReadonlyMap<string, Observation> = new Map();
+  seen?: ReadonlyMap<string, Observation>;
 }
 
 /** A virtualenv that an engine keeps for later jobs. */

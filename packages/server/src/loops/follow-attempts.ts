@@ -135,7 +135,7 @@ async function observe({ engines, cluster }: Observing, attempts: readonly OpenA
   try {
     return await engines.ask(cluster.id, (engine) => engine.observe(attempts.map(attemptOf)));
   } catch (error) {
-    if (error instanceof EngineUnreachable) return error.seen;
+    if (error instanceof EngineUnreachable) return error.seen ?? new Map<string, Observation>();
     throw error;
   }
 }

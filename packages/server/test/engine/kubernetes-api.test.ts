@@ -79,6 +79,10 @@ describe("the client of the Kubernetes API", { skip: await whyNoCertificates() }
     answer = () => ({ body: { items: [], metadata: { continue: "more" } } });
     await assert.rejects(api.list("/pods", {}), isUnreachable(/the list \/pods does not end/));
     assert.equal(asked.length, 400);
+    for (const body of [null, 5, {}, { items: {} }, { items: [null] }, { items: [{ metadata: 5 }] }]) {
+      answer = () => ({ body });
+      await assert.rejects(api.list("/pods", {}), isUnreachable(/other than a list/), JSON.stringify(body));
+    }
   });
 
   it("presents a client certificate", async () => {

@@ -69,8 +69,8 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
         statements.push(counted.statements());
       });
       const steps = statements.map((count, index) => count - (statements[index - 1] ?? 0));
-      if (kind === "SQLite") assert.ok(Math.max(...steps) <= 60, `${Math.max(...steps)} statements in one turn`);
-      assert.ok((statements.at(-1) ?? 0) < 1.1 * runs, `${statements.at(-1)} statements for ${runs} runs`);
+      if (kind === "SQLite") assert.ok(Math.max(...steps) <= 10, `${Math.max(...steps)} statements in one turn`);
+      assert.ok((statements.at(-1) ?? 0) < runs / 10, `${statements.at(-1)} statements for ${runs} runs`);
     });
   });
 

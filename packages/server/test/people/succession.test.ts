@@ -1,5 +1,6 @@
 /**
- * When people leave, their work is shown and handed over in one transaction, or stops and says why. On both databases.
+ * When people leave, their work is shown and handed over, or stops and says why. On both databases. Much work has tests
+ * of its own (large-handover.test.ts).
  */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";

@@ -7,7 +7,7 @@
 import { ApiError, isIn, jobStates, roleIncludes, type Scope } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { eachPart } from "../../store/queries/batches.ts";
-import { getShortJobs, reassignJob, type ShortJob } from "../../store/queries/jobs/jobs.ts";
+import { getShortJobs, reassignJobs, type ShortJob } from "../../store/queries/jobs/jobs.ts";
 import { holdQueued } from "../../store/queries/jobs/queue.ts";
 import { teamNameOf } from "../../store/queries/people/teams.ts";
 import { standingsIn, type UserRow } from "../../store/queries/people/users.ts";
@@ -89,21 +89,29 @@ export async function setRunAs(
   runAs: RunAs,
   now: number,
 ): Promise<void> {
-  const run_as = JSON.stringify(runAs);
-  await updatePipeline(db, pipeline.id, { run_as, updated_at: iso(now) });
+  await setLaterRunAs(db, pipeline.id, runAs, now);
   if (pipeline.is_template === 1) return;
   const drafts = (await runsOf(db, pipeline.id)).filter(({ status }) => hasNotBegun(status));
-  await eachPart(drafts, (part) => reassignDrafts(db, part, run_as), reassignedAtOnce);
+  await reassignDrafts(db, drafts, runAs);
 }
 
+/** Sets whose rights the later runs of a pipeline have; existing runs stay as they are. */
+export const setLaterRunAs = (db: Db, pipelineId: string, runAs: RunAs, now: number) =>
+  updatePipeline(db, pipelineId, { run_as: JSON.stringify(runAs), updated_at: iso(now) });
+
 /** Runs whose jobs are given to the new owner before other work gets the event loop. */
-const reassignedAtOnce = 50;
+const reassignedAtOnce = 100;
+
+type Draft = Pick<RunState, "job_id" | "created_job_id" | "status">;
+
+/** Gives the jobs of these runs to their new owner, unless they have begun. The caller must have locked the pipeline. */
+export const reassignDrafts = (db: Db, runs: readonly Draft[], runAs: RunAs): Promise<void> =>
+  eachPart(runs, (part) => reassignPart(db, part, JSON.stringify(runAs)), reassignedAtOnce);
 
 /**
- * Gives the jobs of some runs to their new owner, unless they have begun. The queue rows of queued jobs are locked
- * first, so that no server starts a job with the old owner's rights meanwhile.
+ * The queue rows of queued jobs are locked first, so that no server starts a job with the old owner's rights meanwhile.
  */
-async function reassignDrafts(db: Db, runs: readonly RunState[], run_as: string): Promise<void> {
+async function reassignPart(db: Db, runs: readonly Draft[], run_as: string): Promise<void> {
   const waiting = runs.flatMap(({ created_job_id, status }) => (isIn("waiting", status) ? (created_job_id ?? []) : []));
   const held = await holdQueued(db, waiting);
   const begun = new Set(waiting.filter((id) => !held.has(id)));
@@ -117,19 +125,23 @@ async function reassignDrafts(db: Db, runs: readonly RunState[], run_as: string)
     own.map(({ job_id }) => job_id),
   );
   const originals = new Map((await allInNameOf(db, { run_as }, found)).map((job) => [job.id, job]));
-  for (const { id, job_id } of own) {
+  const changes = own.flatMap(({ id, job_id }) => {
     const [draft, original] = [drafts.get(id), originals.get(job_id)];
-    if (draft && original) await reassign(db, draft, original);
-  }
+    return draft && original ? [inNameOfOriginal(draft, original)] : [];
+  });
+  await reassignJobs(db, changes, [...jobStates.draft, ...jobStates.waiting]);
 }
 
 const byIds = async (db: Db, ids: readonly string[]) =>
   new Map((await getShortJobs(db, ids)).map((job) => [job.id, job]));
 
-async function reassign(db: Db, draft: ShortJob, original: ShortJob): Promise<void> {
+/** Returns what changes of a draft if it gets the user, the scopes and the home of its original. */
+function inNameOfOriginal(draft: ShortJob, original: ShortJob) {
   const { home: _, ...spec } = readSpec(draft);
   const { home } = readSpec(original);
   const { user_id, scopes } = original;
-  const changes = { user_id, scopes, spec: JSON.stringify({ ...spec, ...(home === undefined ? {} : { home }) }) };
-  await reassignJob(db, draft.id, changes, [...jobStates.draft, ...jobStates.waiting]);
+  return {
+    ...{ id: draft.id, user_id, scopes },
+    spec: JSON.stringify({ ...spec, ...(home === undefined ? {} : { home }) }),
+  };
 }

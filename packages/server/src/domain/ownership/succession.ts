@@ -1,27 +1,23 @@
 /**
  * Lists everything that runs in the name of a user who leaves a team or the server, and hands it over to one other
- * user.
+ * user. Much work is handed over in many short writes before the write in which the user leaves, because on SQLite a
+ * long write holds up the writes of all teams, and PostgreSQL ends it. If the server stops in between, the user has not
+ * left: what was handed over stays with the new owner, and the same request hands over the rest.
  */
 import { ApiError, type Work } from "@millrace/contract";
-import type { Db } from "../../store/drivers/store.ts";
+import { type Db, isPostgres, type Store } from "../../store/drivers/store.ts";
 import { WriteAgain } from "../../store/drivers/unavailable.ts";
 import { nextTurn } from "../../store/queries/batches.ts";
 import { teamNameOf } from "../../store/queries/people/teams.ts";
 import { findUser, lockUsers, type UserRow } from "../../store/queries/people/users.ts";
 import type { Whose } from "../../store/queries/people/work.ts";
-import { lockPipeline, lockPipelines, updatePipeline } from "../../store/queries/pipelines/pipelines.ts";
-import { lockSchedule, updateSchedule } from "../../store/queries/schedules/schedules.ts";
-import { setTaskRunAs } from "../../store/queries/schedules/tasks.ts";
 import { nextLook } from "../../turns/large-answers.ts";
-import { audit } from "../access/audit.ts";
+import type { Caller } from "../access/call.ts";
 import type { Edit } from "../access/edit.ts";
 import type { Principal } from "../access/principals.ts";
-import { isLive } from "../lifecycle/pipeline-progress.ts";
-import { readRunAs, succeed } from "../lifecycle/run-as.ts";
-import { requireNewOwner, requireSets, setRunAs } from "./new-owner.ts";
+import { isLittle, type Leaver, lockWork, moveWork, type Part, partsOf } from "./move-work.ts";
+import { requireNewOwner, requireSets } from "./new-owner.ts";
 import { describeWork, type FoundWork, findWork, namedBy, ownedPipelines, ownedSchedules } from "./work.ts";
-
-type Leaver = Pick<UserRow, "id" | "username">;
 
 /** A user who leaves a team or the whole server. */
 interface Departure {
@@ -82,100 +78,123 @@ async function refusalOf(ask: () => Promise<void>): Promise<string | undefined> 
   }
 }
 
+/** How a user leaves a team or the server. */
+interface Leaving<Row extends Leaver, T> {
+  /** Id of the team that the user leaves; undefined if the user leaves the whole server. */
+  readonly teamId: number | undefined;
+  /** Username of the user who takes over the work; undefined if nobody does. */
+  readonly successor: string | undefined;
+  readonly force: boolean;
+  readonly leaver: (db: Db) => Promise<Row>;
+  /** Throws if the user may not leave. Called in a write before much is handed over, and in the one of `leave`. */
+  readonly requireMayLeave: (db: Db, row: Row) => Promise<void>;
+  /** Removes or disables the user. */
+  readonly leave: (edit: Edit, row: Row) => Promise<T>;
+}
+
+/** How often work that the user has started during the handover is handed over in parts before the caller is told. */
+const mostRounds = 10;
+
+/** Hands over the work of a user, if there is a successor, and then lets the user leave. */
+export async function handOverAndLeave<Row extends Leaver, T>(
+  store: Store,
+  caller: Caller,
+  { successor, leaver, requireMayLeave, leave, ...rest }: Leaving<Row, T>,
+  now: number,
+): Promise<T> {
+  for (let round = 1; round <= mostRounds; round++) {
+    if (successor !== undefined) {
+      const row = await leaver(store.db);
+      const mayLeave = () => store.write((db) => requireMayLeave(db, row));
+      await handOverMuch(store, { ...caller, now }, { leaver: row, successor, ...rest }, mayLeave);
+    }
+    const left = await store.write(async (db) => {
+      const edit: Edit = { db, actor: caller.actor, now };
+      const row = await leaver(db);
+      const last = successor === undefined ? undefined : { leaver: row, successor, ...rest };
+      if (last && !(await handOverWork(edit, caller.principal, last))) return undefined;
+      await requireMayLeave(db, row);
+      return { result: await leave(edit, row) };
+    });
+    if (left) return left.result;
+  }
+  throw tooFast(await leaver(store.db), rest.teamId);
+}
+
+function tooFast({ username }: Leaver, teamId: number | undefined): ApiError {
+  const first =
+    teamId === undefined ? `Disable ${username} without a successor` : `Make ${username} a viewer of the team`;
+  return new ApiError(
+    "wrong_state",
+    `${username} starts new work faster than it can be handed over. ${first} first, then hand over the rest.`,
+  );
+}
+
+/** Hands over work in parts, each in a write of its own, if it is too much for the write in which the user leaves. */
+async function handOverMuch(
+  store: Store,
+  { actor, principal, now }: Caller & { readonly now: number },
+  handover: Handover,
+  requireMayLeave: () => Promise<void>,
+): Promise<void> {
+  const { db } = store;
+  const owner = await newOwnerOf(db, handover.leaver, handover.successor);
+  const found = await findWork(db, whoseOf(handover), nextTurn);
+  if (isLittle(found)) return;
+  await requireOwnerOfAll(db, found, principal, owner);
+  await requireSets(db, owner, namedBy(found), handover.force);
+  await requireMayLeave();
+  for (const part of partsOf(found))
+    await store.write((writer) => handOverPart({ db: writer, actor, now }, principal, handover, part));
+}
+
+const whoseOf = ({ leaver, teamId }: Departure): Whose => ({ userId: leaver.id, teamId });
+
+async function handOverPart(edit: Edit, principal: Principal, handover: Handover, part: Part): Promise<void> {
+  const { db } = edit;
+  await lockWork(db, part);
+  const owner = await lockOwner(db, handover);
+  await requireOwnerOfAll(db, part, principal, owner);
+  await moveWork({ ...edit, from: handover.leaver, owner }, part);
+}
+
+/** Locks the leaver and the new owner, so that neither leaves during the write, and returns the new owner. */
+async function lockOwner(db: Db, { leaver, successor }: Handover): Promise<UserRow> {
+  const { id } = await newOwnerOf(db, leaver, successor);
+  await lockUsers(db, [leaver.id, id]);
+  return newOwnerOf(db, leaver, successor);
+}
+
 /**
  * Hands over all work of the leaver. Call it in the transaction that removes or disables the leaver. It searches for
- * the work again, because new work may have started since the work was shown to the caller.
+ * the work again, because new work may have started since the last search. Returns false, and changes nothing, if there
+ * is too much work for one write.
  */
-export async function handOverWork(
-  edit: Edit,
-  principal: Principal,
-  { leaver, teamId, successor, force }: Handover,
-): Promise<void> {
+export async function handOverWork(edit: Edit, principal: Principal, handover: Handover): Promise<boolean> {
   const { db } = edit;
-  const { id } = await newOwnerOf(db, leaver, successor);
-  const whose: Whose = { userId: leaver.id, teamId };
+  const whose = whoseOf(handover);
   const held = await holdWork(db, whose);
-  await lockUsers(db, [leaver.id, id]);
-  const owner = await newOwnerOf(db, leaver, successor);
+  const owner = await lockOwner(db, handover);
   const found = await findWork(db, whose, nextTurn);
-  if (![...found.pipelines, ...found.schedules].every(({ row }) => held.has(row.id)))
+  if (!isLittle(found)) return false;
+  if (held && ![...found.pipelines, ...found.schedules].every(({ row }) => held.has(row.id)))
     throw new WriteAgain("new work of the user started before the user was locked");
   await requireOwnerOfAll(db, found, principal, owner);
-  await requireSets(db, owner, namedBy(found), force);
-  const change: Change = { ...edit, from: leaver, owner };
-  await handOverSchedules(change, found);
-  await handOverPipelines(change, found);
-  await handOverTasks(change, found);
+  await requireSets(db, owner, namedBy(found), handover.force);
+  await moveWork({ ...edit, from: handover.leaver, owner }, found);
+  return true;
 }
 
 /**
  * Locks the pipelines and schedules of a user, and returns their ids. Every transaction locks pipelines and schedules
- * before users, to avoid deadlocks.
+ * before users, to avoid deadlocks. SQLite has only one writer, needs no lock, and is spared the search.
  */
-async function holdWork(db: Db, whose: Whose): Promise<ReadonlySet<string | number>> {
-  const pipelines: string[] = [];
-  for await (const { row } of ownedPipelines(db, whose, nextTurn)) pipelines.push(row.id);
-  await lockPipelines(db, pipelines);
-  const schedules: number[] = [];
-  const templates: string[] = [];
-  for await (const { row } of ownedSchedules(db, whose, nextTurn)) {
-    await lockSchedule(db, row.id);
-    schedules.push(row.id);
-    templates.push(row.pipeline_id);
-  }
-  await lockPipelines(db, templates);
-  return new Set([...pipelines, ...schedules]);
-}
-
-/** A transaction that moves work from one user to another. */
-interface Change extends Edit {
-  readonly from: Leaver;
-  readonly owner: UserRow;
-}
-
-/** Writes to the audit log that one schedule, pipeline or task was handed over. */
-const note = ({ db, actor, from, owner, now }: Change, noun: string, teamId: number, target: string) =>
-  audit(
-    db,
-    actor,
-    { action: `${noun}.hand-over`, team: { id: teamId }, target, detail: `${from.username} to ${owner.username}` },
-    now,
-  );
-
-async function handOverSchedules(change: Change, { schedules }: FoundWork): Promise<void> {
-  const { db, from, owner, now } = change;
-  for (const { row: found, runs } of schedules) {
-    await nextTurn();
-    const row = await lockSchedule(db, found.id);
-    if (!row) continue;
-    const template = await lockPipeline(db, row.pipeline_id);
-    if (runs > 0) await setRunAs(db, template, succeed(readRunAs(template), from.id, owner.id), now);
-    if (row.user_id === from.id) {
-      await updatePipeline(db, template.id, { user_id: owner.id });
-      await updateSchedule(db, row.id, { user_id: owner.id, created_by: row.created_by ?? row.user_id });
-    }
-    await note(change, "schedule", row.team_id, row.name);
-  }
-}
-
-async function handOverPipelines(change: Change, { pipelines }: FoundWork): Promise<void> {
-  const { db, from, owner, now } = change;
-  for (const { row: found } of pipelines) {
-    await nextTurn();
-    // Reread after the lock was taken: the pipeline may have ended meanwhile.
-    const row = await lockPipeline(db, found.id);
-    if (!isLive(row)) continue;
-    await setRunAs(db, row, succeed(readRunAs(row), from.id, owner.id), now);
-    await note(change, "pipeline", row.team_id, row.name);
-  }
-}
-
-async function handOverTasks(change: Change, { tasks }: FoundWork): Promise<void> {
-  const { db, from, owner } = change;
-  for (const task of tasks) {
-    await nextTurn();
-    const runAs = succeed(readRunAs(task), from.id, owner.id);
-    if (await setTaskRunAs(db, task.job_id, JSON.stringify(runAs)))
-      await note(change, "task", task.team_id, task.name ?? task.job_id);
-  }
+async function holdWork(db: Db, whose: Whose): Promise<ReadonlySet<string | number> | undefined> {
+  if (!isPostgres(db)) return undefined;
+  const pipelines: { readonly row: { readonly id: string } }[] = [];
+  for await (const { row } of ownedPipelines(db, whose, nextTurn)) pipelines.push({ row });
+  const schedules: { readonly row: { readonly id: number; readonly pipeline_id: string } }[] = [];
+  for await (const { row } of ownedSchedules(db, whose, nextTurn)) schedules.push({ row });
+  await lockWork(db, { pipelines, schedules });
+  return new Set([...pipelines, ...schedules].map(({ row }) => row.id));
 }

@@ -17,7 +17,7 @@ import type { Call, TeamCall } from "../access/call.ts";
 import type { Edit } from "../access/edit.ts";
 import { existingUser } from "../access/existing-user.ts";
 import type { Team } from "../access/principals.ts";
-import { handOverWork } from "../ownership/succession.ts";
+import { handOverAndLeave } from "../ownership/succession.ts";
 
 type MemberRow = Awaited<ReturnType<typeof membersOf>>[number];
 
@@ -134,8 +134,8 @@ interface MemberRemoval {
 }
 
 /**
- * Removes a user from a team. If `transferTo` names a user, that user takes over the member's tasks, schedules and
- * pipelines in the same transaction.
+ * Removes a user from a team. If `transferTo` names a user, that user first takes over the member's tasks, schedules and
+ * pipelines.
  */
 export async function removeMember(
   store: Store,
@@ -143,16 +143,14 @@ export async function removeMember(
   { username, transferTo, force }: MemberRemoval,
   now: number,
 ): Promise<void> {
-  await store.write(async (db) => {
-    const member = await memberInTeam(db, team, username);
-    await keepAnAdmin(db, team, member);
-    if (transferTo !== undefined) {
-      const handover = { leaver: member, teamId: team.id, successor: transferTo, force };
-      await handOverWork({ db, actor, now }, principal, handover);
-    }
+  const leaver = (db: Db) => memberInTeam(db, team, username);
+  const requireMayLeave = (db: Db, member: MemberRow) => keepAnAdmin(db, team, member);
+  const leave = async ({ db }: Edit, member: MemberRow) => {
     await deleteMembership(db, team.id, member.id);
     await audit(db, actor, { action: "member.remove", team, target: username, detail: member.role }, now);
-  });
+  };
+  const leaving = { teamId: team.id, successor: transferTo, force, leaver, requireMayLeave, leave };
+  await handOverAndLeave(store, { actor, principal }, leaving, now);
 }
 
 /** Throws if the member is the only admin of the team. */

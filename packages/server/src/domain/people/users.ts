@@ -15,7 +15,7 @@ import type { Caller } from "../access/call.ts";
 import type { Edit } from "../access/edit.ts";
 import { existingUser } from "../access/existing-user.ts";
 import { checkName } from "../access/names.ts";
-import { handOverWork } from "../ownership/succession.ts";
+import { handOverAndLeave } from "../ownership/succession.ts";
 import { iso } from "../time/clock.ts";
 import { checkTimezone } from "../time/time-zones.ts";
 import { hashPassword } from "./passwords.ts";
@@ -101,32 +101,34 @@ export async function addUser({ db, actor, now }: Edit, user: Addition): Promise
 }
 
 /**
- * Changes a user. If `transfer_to` names a user, that user takes over all tasks, schedules and pipelines of the changed
- * user in the same transaction.
+ * Changes a user. If `transfer_to` names a user, that user first takes over all tasks, schedules and pipelines of the
+ * changed user.
  */
 export async function changeUser(
   store: Store,
-  { actor, principal }: Caller,
+  caller: Caller,
   input: UserChanges & { readonly username: string },
   now: number,
 ): Promise<User> {
   const { username } = input;
   const owner = async () => ({ ...(await existingUser(store.db, username)), ...personChanges(input) });
   const passwordHash = input.password ? await hashPassword(input.password, await owner()) : undefined;
-  return store.write(async (db) => {
-    const edit = { db, actor, now };
+  const leaver = async (db: Db) => {
     const row = await existingUser(db, username);
     if (row.service_team_id !== null) refusePerson(row, input);
-    if (typeof input.transfer_to === "string") {
-      const force = input.force === true;
-      await handOverWork(edit, principal, { leaver: row, teamId: undefined, successor: input.transfer_to, force });
-    }
+    return row;
+  };
+  const requireMayLeave = async (db: Db, row: UserRow) => {
     if (input.is_admin === false || input.disabled === true) await keepAnAdministrator(db, row);
+  };
+  const leave = async (edit: Edit, row: UserRow) => {
     await changeFields(edit, row, input);
     if (input.disabled !== undefined && input.disabled !== null) await setDisabled(edit, row, input.disabled);
     if (passwordHash) await setPassword(edit, row, passwordHash);
-    return readUser(db, username);
-  });
+    return readUser(edit.db, username);
+  };
+  const to = { teamId: undefined, successor: input.transfer_to ?? undefined, force: input.force === true };
+  return handOverAndLeave(store, caller, { ...to, leaver, requireMayLeave, leave }, now);
 }
 
 /** Throws if the request gives a service account a password or administrator rights. */

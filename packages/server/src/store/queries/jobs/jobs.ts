@@ -353,17 +353,20 @@ async function bytesBefore(db: Db, jobs: readonly Rewritten[]): Promise<Map<stri
 }
 
 /**
- * Changes the owner of a job that has not started. Fields of the spec that are shortened (`cut`) must stay the same,
- * because their full texts in `texts` are not updated. Returns false if the job has started.
+ * Changes the owners of jobs that have not started, in one statement. Fields of a spec that are shortened (`cut`) must
+ * stay the same, because their full texts in `texts` are not updated. The caller passes a limited number of jobs.
  */
-export async function reassignJob(
+export async function reassignJobs(
   db: Db,
-  id: string,
-  changes: Pick<JobRow, "user_id" | "scopes" | "spec">,
+  changes: readonly Pick<JobRow, "id" | "user_id" | "scopes" | "spec">[],
   states: readonly JobStatus[],
-): Promise<boolean> {
-  const query = db.updateTable("jobs").set(changes).where("id", "=", id).where("status", "in", states);
-  return (await query.executeTakeFirst()).numUpdatedRows === 1n;
+): Promise<void> {
+  if (changes.length === 0) return;
+  const rows = changes.map(({ id, user_id, scopes, spec }) => sql`(${id}, ${String(user_id)}, ${scopes}, ${spec})`);
+  await sql`
+    with fresh (job, new_user, new_scopes, new_spec) as (values ${sql.join(rows)})
+    update jobs set user_id = cast(new_user as integer), scopes = new_scopes, spec = new_spec from fresh
+    where jobs.id = job and jobs.status in (${sql.join(states)})`.execute(db);
 }
 
 export async function newestJobId(db: Db): Promise<string | undefined> {

@@ -142,6 +142,19 @@ export async function draftsOf(db: Db, pipelineId: string, userId: number): Prom
   return rows.map(({ id }) => id);
 }
 
+/** Lists some runs of a pipeline whose own jobs belong to the user and have not started. */
+export const draftRunsOf = (db: Db, pipelineId: string, userId: number, limit: number) =>
+  db
+    .selectFrom("pipeline_runs")
+    .innerJoin("jobs", "jobs.id", "pipeline_runs.created_job_id")
+    .select(["pipeline_runs.job_id", "pipeline_runs.created_job_id", "jobs.status"])
+    .where("pipeline_runs.pipeline_id", "=", pipelineId)
+    .where("jobs.user_id", "=", userId)
+    .where("jobs.status", "in", notBegun)
+    .orderBy("pipeline_runs.position")
+    .limit(limit)
+    .execute();
+
 /** Lists the distinct creators of the jobs that these pipelines repeat, with the `run_as` setting of each pipeline. */
 export const makersOfRuns = (db: Db, pipelineIds: readonly string[]) =>
   db

@@ -25,10 +25,14 @@ export const nextRunOf = async (db: Db, jobId: string): Promise<string | null> =
 export const setTaskError = (db: Db, jobId: string, error_message: string | null) =>
   db.updateTable("jobs").set({ error_message }).where("id", "=", jobId).where("status", "=", "TASK").execute();
 
-/** Sets the user as whom a task's jobs run. Returns false if the job is no longer a task. */
-export async function setTaskRunAs(db: Db, jobId: string, runAs: string): Promise<boolean> {
+/**
+ * Sets the user as whom a task's jobs run. Returns false if the job is no longer a task, or if `before` is given and the
+ * task was handed over since it was read.
+ */
+export async function setTaskRunAs(db: Db, jobId: string, runAs: string, before?: string): Promise<boolean> {
   const query = db.updateTable("tasks").set({ run_as: runAs }).where("job_id", "=", jobId);
-  return (await query.executeTakeFirst()).numUpdatedRows === 1n;
+  const same = before === undefined ? query : query.where("run_as", "=", before);
+  return (await same.executeTakeFirst()).numUpdatedRows === 1n;
 }
 
 const teamsWithDue = prepared<{ now: string }>()((db, value) =>
