@@ -15,12 +15,9 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
-  readdirSync,
   readFileSync,
   readSync,
   renameSync,
-  rmSync,
-  type Stats,
   statSync,
   truncateSync,
   unlinkSync,
@@ -354,7 +351,6 @@ export class AttemptFolder {
  * and removed their permissions. Symbolic links are not followed.
  */
 async function removeTree(path: string): Promise<void> {
-  if (isTiny(path)) return rmSync(path, { recursive: true, force: true });
   if (isSmall(path)) return rm(path, { recursive: true, force: true });
   const run = promisify(execFile);
   const words = ["-rf", "--one-file-system", "--", path];
@@ -370,31 +366,8 @@ async function removeTree(path: string): Promise<void> {
  */
 function isSmall(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false });
-  return !found?.isDirectory() || isSmallFolder(found);
+  return !found?.isDirectory() || (found.nlink <= 2 && found.size <= 16 * 1024 && (found.mode & 0o700) === 0o700);
 }
-
-const isSmallFolder = ({ nlink, size, mode }: Stats) => nlink <= 2 && size <= 16 * 1024 && (mode & 0o700) === 0o700;
-
-/** Largest number of files, and of bytes of each, of a folder that is deleted at once. */
-const tiny = { files: 8, bytes: 1024 * 1024 };
-
-/**
- * Whether `path` is a small file, or a folder with a few of them, as most attempts leave them. These are deleted without
- * the thread pool, which costs several times as much as the deletion itself.
- */
-function isTiny(path: string): boolean {
-  const found = lstatSync(path, { throwIfNoEntry: false });
-  if (!found?.isDirectory()) return isTinyFile(found);
-  if (!isSmallFolder(found)) return false;
-  const names = readdirSync(path);
-  return (
-    names.length <= tiny.files &&
-    names.every((name) => isTinyFile(lstatSync(join(path, name), { throwIfNoEntry: false })))
-  );
-}
-
-const isTinyFile = (found: Stats | undefined) =>
-  found === undefined || (!found.isDirectory() && found.blocks * 512 <= tiny.bytes);
 
 function makeFolder(path: string, mode: number): void {
   try {
