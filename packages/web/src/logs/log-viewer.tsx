@@ -249,6 +249,9 @@ function LogEnd({ isLive, view }: { isLive: boolean; view: LogWindow }) {
   return (
     <Button kind="bare" icon="down" onClick={view.goToEnd}>
       <span className="log-word">Go to the end</span>
+      <span className="log-short" aria-hidden="true">
+        End
+      </span>
     </Button>
   );
 }

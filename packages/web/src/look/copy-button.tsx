@@ -34,21 +34,29 @@ export async function writeText(text: string): Promise<void> {
   field.remove();
 }
 
-/** A command to copy, as a block. */
+/** A command or a script to copy, as a block. The lines of a script never break: it scrolls sideways. */
 export const Command = ({ text }: { text: string }) => (
   <div className="code row apart">
-    <code>
-      {/* A line breaks between words, not after the hyphens of an option. */}
-      {text.split(/(\s+)/).map((part, index) =>
-        index % 2 === 1 ? (
-          part
-        ) : (
-          <span key={index} className="word">
-            {part}
-          </span>
-        ),
-      )}
-    </code>
+    {text.includes("\n") ? (
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a script that is wider than the screen is scrolled with the keyboard
+      <code className="script" tabIndex={0}>
+        {text}
+      </code>
+    ) : (
+      <code>{inWords(text)}</code>
+    )}
     <CopyButton text={text} label="Copy the command" />
   </div>
 );
+
+/** A line breaks between words, not after the hyphens of an option. */
+const inWords = (text: string) =>
+  text.split(/(\s+)/).map((part, index) =>
+    index % 2 === 1 ? (
+      part
+    ) : (
+      <span key={index} className="word">
+        {part}
+      </span>
+    ),
+  );

@@ -71,7 +71,7 @@ interface Actions {
 
 const columns = ({ admin, edit, remove, setDefault }: Actions): readonly Column<Credentials>[] => [
   { title: "Name", cell: ({ name }) => name },
-  { title: "Owner", cell: ({ owner }) => (owner === "team" ? "the team" : "you") },
+  { title: "Owner", optional: true, cell: ({ owner }) => (owner === "team" ? "the team" : "you") },
   {
     title: "Variables",
     wide: true,
@@ -85,7 +85,6 @@ const columns = ({ admin, edit, remove, setDefault }: Actions): readonly Column<
   { title: "Changed", optional: true, cell: ({ updated_at }) => <Time at={updated_at} /> },
   {
     title: "Default",
-    optional: true,
     cell: (one) =>
       one.owner === "team" && (
         <span className="row">

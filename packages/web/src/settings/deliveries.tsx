@@ -78,7 +78,7 @@ const columns = (urls: Urls, resend: (id: string) => void): readonly Column<Deli
     ),
   },
   { title: "Attempts", number: true, optional: true, cell: ({ attempts }) => attempts },
-  { title: "Created", optional: true, cell: ({ created_at }) => <Time at={created_at} /> },
+  { title: "Created", cell: ({ created_at }) => <Time at={created_at} /> },
   {
     title: "Actions",
     cell: ({ id, event }) => (

@@ -34,7 +34,13 @@ function OpenInvitations() {
   const open = useApi(routes.listInvitations, { params: { team_name } });
   const revoke = useAction(routes.revokeInvitation);
   const columns: readonly Column<Invitation>[] = [
-    { title: "For", wide: true, cell: ({ email }) => email || <span className="soft">whoever has the link</span> },
+    {
+      title: "For",
+      wide: true,
+      cell: ({ email }) => (
+        <span className="wrapped">{email || <span className="soft">whoever has the link</span>}</span>
+      ),
+    },
     { title: "Role", cell: ({ role }) => role },
     { title: "By", optional: true, cell: ({ created_by }) => created_by },
     { title: "Expires", cell: ({ expires_at }) => <Time at={expires_at} /> },

@@ -23,7 +23,7 @@ function Notifications() {
   return (
     <>
       {noMail !== undefined && <Problem error={noMail} />}
-      <Addresses />
+      <Addresses noMail={noMail} />
       <section className="card stack">
         <h2>Add or change an address</h2>
         <AddressForm noMail={noMail} />
@@ -41,7 +41,7 @@ function useNoMail(): string | undefined {
     : undefined;
 }
 
-function Addresses() {
+function Addresses({ noMail }: { noMail: string | undefined }) {
   const addresses = useApi(routes.listNotifications, { query: {} });
   const test = useAction(routes.testNotification);
   const change = useAction(routes.setNotification);
@@ -81,10 +81,12 @@ function Addresses() {
             <Table label="Addresses" columns={columns} items={list} keyOf={({ address }) => address} />
           ) : (
             <Empty title="Nobody gets e-mails">
-              <p>
-                If the server's operator has set up e-mail, an address that you add below gets one when a job, pipeline
-                or schedule fails or recovers.
-              </p>
+              {noMail === undefined && (
+                <p>
+                  If the server's operator has set up e-mail, an address that you add below gets one when a job,
+                  pipeline or schedule fails or recovers.
+                </p>
+              )}
             </Empty>
           )
         }
