@@ -117,9 +117,9 @@ export class UriBlobs implements Blobs {
 
   async open(name: string): Promise<OpenBlob> {
     const how = { cache_type: "readahead", block_size: readAhead } as const;
-    const file = await this.#patience
-      .answer((options) => this.#storage.open(checkName(name), { ...how, ...options }))
-      .catch(this.#explain(name));
+    const file = await this.#ask(name, () =>
+      this.#patience.answer((options) => this.#storage.open(checkName(name), { ...how, ...options })),
+    );
     if (file.size === 0) await this.#requireOwner();
     const read = (offset: number, length: number) =>
       this.#patience.answer((options) => file.read(offset, length, options)).catch(this.#explain(name));
@@ -143,13 +143,15 @@ export class UriBlobs implements Blobs {
 
   async size(name: string): Promise<number | undefined> {
     try {
-      return (await this.#patience.answer((options) => this.#storage.stat(checkName(name), options))).size;
+      return (await this.#stat(name)).size;
     } catch (error) {
-      const reason = await this.#reason(name, error);
-      if (reason instanceof BlobMissing) return undefined;
-      throw reason;
+      if (error instanceof BlobMissing) return undefined;
+      throw error;
     }
   }
+
+  #stat = (name: string) =>
+    this.#ask(name, () => this.#patience.answer((options) => this.#storage.stat(checkName(name), options)));
 
   async remove(name: string): Promise<void> {
     await this.#patience.answer((options) => this.#storage.remove(checkName(name), options)).catch(rethrow);
@@ -215,7 +217,9 @@ export class UriBlobs implements Blobs {
     } catch (error) {
       if (late?.aborted)
         throw new BlobsUnavailable(new Error(`the download of ${name} took longer than ${atMost} milliseconds`));
-      throw await this.#reason(name, error);
+      if (!isStorageError(error, "not_found")) throw unavailable(error);
+      await this.#stat(name);
+      throw new BlobsUnavailable(new Error(`the storage did not find ${name} at first, and finds it now`));
     }
     const { size: found } = await lstat(draft);
     if (size !== undefined && found !== size)
@@ -240,9 +244,25 @@ export class UriBlobs implements Blobs {
     if (!(await exists(this.#mark))) return new BlobMissing(name);
     try {
       await this.#patience.answer((options) => this.#storage.stat(ownerName, options));
-      return new BlobMissing(name);
     } catch (failure) {
       return isStorageError(failure, "not_found") ? new BlobsUnavailable(new Error(noOwner)) : unavailable(failure);
+    }
+    return new BlobMissing(name);
+  }
+
+  /**
+   * Asks about a blob, and once more if it is missing: the storage may have been away at the first question and back at
+   * the one about its owner, or the blob may have been stored in between.
+   */
+  async #ask<T>(name: string, question: () => Promise<T>): Promise<T> {
+    try {
+      return await question();
+    } catch (error) {
+      const reason = await this.#reason(name, error);
+      if (!(reason instanceof BlobMissing)) throw reason;
+      return question().catch((again) => {
+        throw isStorageError(again, "not_found") ? reason : unavailable(again);
+      });
     }
   }
 

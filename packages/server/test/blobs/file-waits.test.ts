@@ -6,7 +6,13 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import { type Client, createClient, routes } from "@millrace/contract";
 import { createJob, readJob, readLog, runJob, shell, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
 import { TestServer } from "@millrace/testing/millrace/server.ts";
-import { type Fault, type FaultProxy, startFaultProxy } from "@millrace/testing/servers/fault-proxy.ts";
+import {
+  type Fault,
+  type FaultProxy,
+  type ProxiedRequest,
+  startFaultProxy,
+} from "@millrace/testing/servers/fault-proxy.ts";
+import { uploadsFolder } from "../../src/blobs/blob-names.ts";
 import { type S3Blobs, startS3Blobs, whyNoVersitygw } from "../support/s3-blobs.ts";
 import { until } from "../support/until.ts";
 
@@ -14,7 +20,7 @@ const skip = await whyNoVersitygw();
 const slots = 2;
 
 describe("jobs whose files are at a storage that is away", { skip, timeout: 300_000 }, () => {
-  let fault: Fault | undefined;
+  let fault: Fault | ((request: ProxiedRequest) => Fault | undefined) | undefined;
   let proxy: FaultProxy;
   let blobs: S3Blobs;
   let server: TestServer;
@@ -25,7 +31,7 @@ describe("jobs whose files are at a storage that is away", { skip, timeout: 300_
   beforeEach(async () => {
     fault = undefined;
     blobs = await startS3Blobs(async ({ port }) => {
-      proxy = await startFaultProxy(port, () => fault);
+      proxy = await startFaultProxy(port, (request) => (typeof fault === "function" ? fault(request) : fault));
       return proxy.url;
     });
     const env = { ...blobs.settings, AWS_MAX_ATTEMPTS: "1", MILLRACE_ISOLATION: "none" };
@@ -91,6 +97,17 @@ describe("jobs whose files are at a storage that is away", { skip, timeout: 300_
       back();
       await allCompleteAtFirst(jobs);
     });
+
+  it("run if the storage comes back between two questions about a file", async () => {
+    const asked = new Set<string>();
+    fault = ({ url }) => {
+      if (!url.includes(uploadsFolder) || asked.has(url)) return undefined;
+      asked.add(url);
+      return { kind: "answer", status: 404, code: "NoSuchKey" };
+    };
+    await allCompleteAtFirst(await waiting());
+    assert.equal(asked.size, files.length);
+  });
 
   it("say what they wait for", async () => {
     fault = { kind: "refuse" };

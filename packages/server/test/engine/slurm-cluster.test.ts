@@ -262,9 +262,7 @@ describe("jobs on Slurm", { skip }, () => {
     assert.equal((await untilState(on, job.key, "EXITED")).exit.code, 0);
     assert.equal(output(job.key), "up\ndown\n");
     assert.equal(readFileSync(tally, "utf8"), "ran\n");
-    cluster.startNode(node);
-    await cluster.command("scontrol", "update", `NodeName=${node}`, "State=RESUME");
-    await cluster.untilReady();
+    await cluster.restartNode(node);
   });
 
   it("a job that Slurm has forgotten before it started takes another attempt", async () => {
@@ -304,9 +302,7 @@ describe("jobs on Slurm", { skip }, () => {
     // As Slurm does by itself after its SlurmdTimeout.
     await cluster.command("scontrol", "update", `NodeName=${node}`, "State=DOWN", "Reason=dead");
     assert.match((await untilState(on, job.key, "LOST")).why, /Slurm: NODE_FAIL/);
-    cluster.startNode(node);
-    await cluster.command("scontrol", "update", `NodeName=${node}`, "State=RESUME");
-    await cluster.untilReady();
+    await cluster.restartNode(node);
   });
 
   it("a job that an administrator of Slurm cancels is over, and nothing of it is left", async () => {

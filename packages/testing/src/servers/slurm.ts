@@ -108,6 +108,16 @@ export class SlurmCluster {
     this.#start("slurmd", ["-D", "-N", node], node);
   }
 
+  /** Starts a node again that the controller was told is down. */
+  async restartNode(node: string): Promise<void> {
+    this.startNode(node);
+    await this.command("scontrol", "update", `NodeName=${node}`, "State=RESUME").catch(async (error) => {
+      // The daemon may have registered the node before: then there is nothing to resume.
+      if (/down/i.test(await this.command("sinfo", "--noheader", `--nodes=${node}`, "--format=%T"))) throw error;
+    });
+    await this.untilReady();
+  }
+
   /** Kills a node's daemon. Its jobs go on. */
   killDaemon = (node: string) => this.#kill(node);
 
