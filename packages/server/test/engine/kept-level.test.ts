@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
-import { isPassing } from "../../src/engines/local/isolation/kept-level.ts";
+import { isPassing, tryLevel } from "../../src/engines/local/isolation/kept-level.ts";
 import { openIsolation } from "../../src/engines/local/isolation/open-isolation.ts";
 import { findPrograms } from "../../src/engines/local/isolation/programs.ts";
 import { DataFolder } from "../../src/machine/data-folder.ts";
@@ -53,6 +53,18 @@ describe("the isolation level of a data folder", { skip }, () => {
     assert.equal(await open("uid"), "uid");
     assert.equal(await open(), "bwrap");
   });
+});
+
+it("a level that has worked is tried again, another one is not", async () => {
+  let tries = 0;
+  const failsAtFirst = async () => {
+    if (++tries === 1) throw new Error("not now");
+  };
+  await tryLevel(failsAtFirst, true);
+  assert.equal(tries, 2);
+  tries = 0;
+  await assert.rejects(tryLevel(failsAtFirst, false), /not now/);
+  assert.equal(tries, 1);
 });
 
 it("a lack of processes, files or memory says nothing about a level, also if only the text of a program says so", () => {

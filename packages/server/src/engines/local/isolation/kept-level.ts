@@ -3,6 +3,7 @@
  * now has a temporary cause, such as a full disk, and must not lead to a weaker level.
  */
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { isolationLevels } from "@millrace/contract";
 import type { IsolationLevel } from "../../engine.ts";
 
@@ -25,6 +26,23 @@ export function keepLevel(file: string, level: IsolationLevel): void {
   } catch (error) {
     if (!isFull(error)) throw error;
   }
+}
+
+/** A level that has worked is tried this often, with pauses of this many milliseconds. */
+const [triesOfKept, pauseMs] = [3, 500];
+
+/**
+ * Tries out a level. One that has worked before gets several tries: what is wrong may be over in a moment, and the
+ * server would not start.
+ */
+export async function tryLevel(tryOut: () => Promise<void>, hasWorked: boolean): Promise<void> {
+  for (let left = hasWorked ? triesOfKept : 1; ; left--)
+    try {
+      return await tryOut();
+    } catch (error) {
+      if (left === 1) throw error;
+      await sleep(pauseMs);
+    }
 }
 
 /** Whether an error says that the disk is full. Programs say it in their message. */

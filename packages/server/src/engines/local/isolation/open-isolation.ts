@@ -26,7 +26,7 @@ import {
   UserIsolation,
   type UserOptions,
 } from "./isolation.ts";
-import { isPassing, keepLevel, readKeptLevel } from "./kept-level.ts";
+import { isPassing, keepLevel, readKeptLevel, tryLevel } from "./kept-level.ts";
 import { findProgram } from "./programs.ts";
 import { closedFolder } from "./reveal.ts";
 import { type JobPath, Sandbox } from "./sandbox.ts";
@@ -109,7 +109,8 @@ async function open(
   if (level === "none") return new NoIsolation(programs);
   const isolation = level === "uid" ? await openUsers(options, programs) : await openSandbox(options, programs);
   try {
-    if (!hasWorked || hasRoom(options.folders.root)) await tryOut(isolation, options.folders.root);
+    if (!hasWorked || hasRoom(options.folders.root))
+      await tryLevel(() => tryOut(isolation, options.folders.root), hasWorked);
     return isolation;
   } catch (error) {
     isolation.close();
