@@ -199,7 +199,7 @@ describe("settings in a browser", { skip: noBrowser }, () => {
     await until("the PING arrived", () => received > 0);
     await visit.page.reload();
     await visit.sees(/PING/);
-    await press("Send again: PING");
+    await press("Resend: PING");
     await until("it arrived again", () => received > 1);
     await visit.page.getByLabel("Show", { exact: true }).selectOption("delivered");
     await until("the filter is in the URL", () => /delivery=delivered/.test(visit.page.url()));

@@ -82,8 +82,8 @@ const columns = (urls: Urls, resend: (id: string) => void): readonly Column<Deli
   {
     title: "Actions",
     cell: ({ id, event }) => (
-      <Button aria-label={`Send again: ${event}`} onClick={() => resend(id)}>
-        Send again
+      <Button aria-label={`Resend: ${event}`} onClick={() => resend(id)}>
+        Resend
       </Button>
     ),
   },
