@@ -3,7 +3,7 @@
  * what is fake); everything else is real.
  */
 import assert from "node:assert/strict";
-import { readdirSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { type AuditEntry, type Client, type RunnerOptions, routes } from "@millrace/contract";
 import {
@@ -77,7 +77,7 @@ describe("a managed cluster", () => {
   });
   after(async () => {
     await server.dispose();
-    rmSync(folder, { recursive: true });
+    new ProcessPlacer(folder).end();
   });
 
   const add = (name: string, rest: object = {}) =>
@@ -232,7 +232,7 @@ describe("a managed cluster", () => {
   });
 
   it("that is unreachable ends the jobs whose runners say so, and cancels those that run or have not started", async () => {
-    const waits = `until [ -e ${folder}/go ]; do sleep 0.05; done; exit 4`;
+    const waits = `until [ -e ${folder}/runners/go ]; do sleep 0.05; done; exit 4`;
     const [ending, running] = [
       await createJob(client, on("hpc", waits)),
       await createJob(client, on("hpc", "sleep 600")),
@@ -242,7 +242,7 @@ describe("a managed cluster", () => {
     const waiting = await createJob(client, on("hpc", "echo never"));
     await waitForStatus(client, waiting.id, ["PROVISIONING"]);
     MoodyPlacer.isAway = true;
-    writeFileSync(`${folder}/go`, "");
+    writeFileSync(`${folder}/runners/go`, "");
     assert.equal((await waitForEnd(client, ending.id)).exit_code, 4);
     for (const { id } of [running, waiting]) {
       await client.call(routes.cancelJob, { params: { job_id: id }, body: {} });

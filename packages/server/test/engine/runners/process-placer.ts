@@ -68,6 +68,12 @@ export class ProcessPlacer implements Placer {
     return marks.every(({ pids, isUnclear }) => pids.length === 0 && !isUnclear);
   }
 
+  /** Kills every runner that is left, also one that has not started, and deletes the folder. */
+  end(): void {
+    for (const name of this.#names()) if (this.#isAlive(name)) process.kill(-Number(name.split(".").at(-1)), "SIGKILL");
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
   runners = (key: string): number[] =>
     this.#names().flatMap((name) => (name.startsWith(`${key}.`) ? Number(name.split(".").at(-1)) : []));
 
