@@ -1354,7 +1354,7 @@ export const commands = {
     summary: "Remove a cluster on which no job runs or waits; jobs that ran on it stay",
     arguments: cluster,
     flags: {
-      force: { kind: "switch", help: "Also if jobs run or wait there, because it is gone for good: they fail" },
+      force: { kind: "switch", help: "Remove it with its jobs, which fail: for a cluster that is gone for good" },
       yes: yesOnTerminal,
       url,
     },

@@ -16,8 +16,11 @@ import { createJob, shell } from "@millrace/testing/millrace/jobs.ts";
 import { EngineUnreachable } from "../../src/engines/engine.ts";
 import { RayClient } from "../../src/engines/ray/ray-client.ts";
 import { Calls, whyFailed } from "../../src/engines/runners/calls.ts";
+import { RunnerEngine } from "../../src/engines/runners/runner-engine.ts";
+import { Runners } from "../../src/engines/runners/runners.ts";
 import { SlurmCommands } from "../../src/engines/slurm/slurm-commands.ts";
 import { startInProcess } from "../support/in-process.ts";
+import { jobSpec } from "../support/job-spec.ts";
 
 const mib = 1024 ** 2;
 
@@ -78,6 +81,12 @@ describe("a head of Ray", () => {
       if (!body.startsWith("["))
         await assert.rejects(client.find("x"), unreachable(/does not answer like|not JSON/), body);
     }
+  });
+
+  it("that sends a byte now and then is given up after the time of the whole call", async () => {
+    answer = trickle;
+    client = new RayClient(url, "", new Calls(300));
+    await assert.rejects(client.jobs(), unreachable(/no answer within/));
   });
 
   it("that sends a byte now and then holds up nobody when its cluster is closed", async () => {
@@ -162,7 +171,7 @@ describe("the commands of Slurm", () => {
   });
 
   it("that hang are ended when the cluster is closed", async () => {
-    const slurm = await commands("squeue", "echo $$ >hanging; exec sleep 600");
+    const slurm = await commands("squeue", `echo $$ >hanging; while [ -e ${folder} ]; do sleep 0.1; done & wait`);
     const asked = assert.rejects(slurm.list([]), EngineUnreachable);
     const read = () => readFile(join(folder, "hanging"), "utf8").catch(() => "");
     while ((await read()) === "") await sleep(10);
@@ -171,6 +180,51 @@ describe("the commands of Slurm", () => {
     const pid = Number(await read());
     while (await isAlive(pid)) await sleep(10);
     await assert.rejects(slurm.list([]), /closed/);
+  });
+});
+
+describe("an engine with runners", () => {
+  let folder: string;
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), "millrace-engine-"));
+  });
+  after(() => rm(folder, { recursive: true }));
+
+  it("takes an answer of another shape for none", async () => {
+    const runners = new Runners(folder, () => {});
+    const placer = {
+      place: async () => "handle",
+      list: async () => (null as unknown as Map<string, never>).get("x") as never,
+      remove: async () => {},
+      close: async () => {},
+    };
+    const engine = await RunnerEngine.open({ isolation: "none", jobsDir: folder, runners, placer, url: () => "" });
+    await assert.rejects(engine.observe([]), EngineUnreachable);
+  });
+
+  it("submits 8 attempts at a time to a placer that takes long, and all in the end", async () => {
+    const runners = new Runners(folder, () => {});
+    const [placed, waiting] = [[] as string[], [] as (() => void)[]];
+    let most = 0;
+    const placer = {
+      place: async ({ key }: { readonly key: string }) => {
+        const answered = new Promise<void>((resolve) => waiting.push(resolve));
+        most = Math.max(most, waiting.length);
+        await answered;
+        placed.push(key);
+        return "handle";
+      },
+      list: async () => new Map(),
+      remove: async () => {},
+      close: async () => {},
+    };
+    const engine = await RunnerEngine.open({ isolation: "none", jobsDir: folder, runners, placer, url: () => "" });
+    const specs = [...Array(50).keys()].map((index) => jobSpec({ jobId: `many-${index}`, query: "true" }));
+    const submitting = Promise.all(specs.map((spec) => engine.submit(spec)));
+    const answering = setInterval(() => waiting.shift()?.(), 1);
+    await submitting;
+    clearInterval(answering);
+    assert.deepEqual([most <= 8, placed], [true, specs.map(({ key }) => key)]);
   });
 });
 

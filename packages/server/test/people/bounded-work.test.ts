@@ -1,7 +1,6 @@
 /** The work of a user is found in small steps, however many pipelines and schedules a team has. On both databases. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
 import type { KyselyPlugin } from "kysely";
 import { setRunAs } from "../../src/domain/ownership/new-owner.ts";
 import { findWork } from "../../src/domain/ownership/work.ts";
@@ -11,21 +10,20 @@ import { insertSchedule } from "../../src/store/queries/schedules/schedules.ts";
 import { buildPipeline, now } from "../support/built-pipelines.ts";
 import { countReads } from "../support/counted-reads.ts";
 import { everyTurn } from "../support/every-turn.ts";
-import { type InProcessServer, startInProcess } from "../support/in-process.ts";
+import type { InProcessServer } from "../support/in-process.ts";
+import { databases, startOn } from "../support/on-database.ts";
 
 /** Runs of each pipeline, and characters of each script: more than one statement reads, and more than a test wants. */
 const runs = 300;
 const script = "x".repeat(4000);
 const pipelines = 4;
 
-for (const kind of ["SQLite", "PostgreSQL"] as const)
+for (const kind of databases)
   describe(`the work of a user, on ${kind}`, () => {
-    let postgres: TestPostgres | undefined;
     let server: InProcessServer;
     let store: Store;
     before(async () => {
-      if (kind === "PostgreSQL") postgres = await startPostgres();
-      server = await startInProcess(postgres ? { MILLRACE_DATABASE_URL: await postgres.createDatabase() } : {});
+      server = await startOn(kind);
       store = server.store;
       const names = Array.from({ length: runs }, (_, index) => `run-${index}`);
       const shape = Object.fromEntries(names.map((name) => [name, []]));
@@ -39,10 +37,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
         if (isTemplate) await store.write((db) => insertSchedule(db, schedule(`nightly ${index}`, row.id)));
       }
     });
-    after(async () => {
-      await server.dispose();
-      await postgres?.stop();
-    });
+    after(() => server.dispose());
 
     it("is counted without reading scripts, with a pause after each statement that reads many rows", async () => {
       const { db, bytes } = countReads(store.db);

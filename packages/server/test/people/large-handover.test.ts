@@ -5,7 +5,6 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { routes } from "@millrace/contract";
-import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
 import { operator } from "../../src/domain/access/audit.ts";
 import type { Call } from "../../src/domain/access/call.ts";
 import { itemsPerWrite, partsOf, runsPerWrite } from "../../src/domain/ownership/move-work.ts";
@@ -18,7 +17,8 @@ import { getPipeline } from "../../src/store/queries/pipelines/pipelines.ts";
 import { setTaskRunAs } from "../../src/store/queries/schedules/tasks.ts";
 import { buildPipeline, now } from "../support/built-pipelines.ts";
 import { countReads } from "../support/counted-reads.ts";
-import { type InProcessServer, startInProcess } from "../support/in-process.ts";
+import type { InProcessServer } from "../support/in-process.ts";
+import { databases, startOn } from "../support/on-database.ts";
 import { addPerson, refused } from "../support/people.ts";
 
 /** Runs of a pipeline that needs three writes. */
@@ -26,21 +26,16 @@ const many = 2 * runsPerWrite + 50;
 const team = { id: 1, name: "main", role: "admin" } as const;
 const call = { actor: operator, team, principal: { isAdmin: true, via: { kind: "token" } } } as unknown as Call;
 
-for (const kind of ["SQLite", "PostgreSQL"] as const)
+for (const kind of databases)
   describe(`much work of a user who leaves, on ${kind}`, () => {
-    let postgres: TestPostgres | undefined;
     let server: InProcessServer;
     let store: Store;
     before(async () => {
-      if (kind === "PostgreSQL") postgres = await startPostgres();
-      server = await startInProcess(postgres ? { MILLRACE_DATABASE_URL: await postgres.createDatabase() } : {});
+      server = await startOn(kind);
       store = server.store;
       for (const name of ["next", "other"]) await addPerson(server, name, { team: "main" });
     });
-    after(async () => {
-      await server.dispose();
-      await postgres?.stop();
-    });
+    after(() => server.dispose());
 
     let counter = 0;
     let leaver = "";

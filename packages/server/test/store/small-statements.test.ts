@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { deliveryStatuses, mostMembers, routes } from "@millrace/contract";
-import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
 import { sql } from "kysely";
 import { newJobId } from "../../src/domain/lifecycle/job-ids.ts";
 import { insertDrafts } from "../../src/domain/pipelines/pipeline-drafts.ts";
@@ -20,25 +19,21 @@ import { runsOfTemplates } from "../../src/store/queries/schedules/schedule-scri
 import { blankPipeline, buildPipeline, builtKeys, now } from "../support/built-pipelines.ts";
 import { countReads } from "../support/counted-reads.ts";
 import { everyTurn } from "../support/every-turn.ts";
-import { type InProcessServer, startInProcess } from "../support/in-process.ts";
+import type { InProcessServer } from "../support/in-process.ts";
+import { databases, startOn } from "../support/on-database.ts";
 import { addPerson, addTeam, refused } from "../support/people.ts";
 
 const time = iso(now);
 
-for (const kind of ["SQLite", "PostgreSQL"] as const)
+for (const kind of databases)
   describe(`a statement on ${kind}`, () => {
-    let postgres: TestPostgres | undefined;
     let server: InProcessServer;
     let store: Store;
     before(async () => {
-      if (kind === "PostgreSQL") postgres = await startPostgres();
-      server = await startInProcess(postgres ? { MILLRACE_DATABASE_URL: await postgres.createDatabase() } : {});
+      server = await startOn(kind);
       store = server.store;
     });
-    after(async () => {
-      await server.dispose();
-      await postgres?.stop();
-    });
+    after(() => server.dispose());
 
     it("reads a page of deliveries by receiver and status, and deletes those of a receiver in batches", async () => {
       const [one, two] = await store.write(async (db) => [await receiver(db), await receiver(db)]);
