@@ -31,10 +31,11 @@ describe("scripts of a user who left", { skip: await whyNoDatachain() }, () => {
     const now = { schedule_id: schedule.id, cron_expression: "", start_after: "2020-01-01T00:00:00Z" };
     await api.call(routes.updateSchedule, { body: now });
 
-    const { latest_run } = await until("its run", async () => {
+    const ended = async () => {
       const found = await api.call(routes.getSchedule, { query: { schedule_id: schedule.id } });
       return found.latest_run && found.latest_run.status !== "RUNNING" ? found : undefined;
-    });
+    };
+    const { latest_run } = await until("its run", ended, 180);
     assert.deepEqual([latest_run?.status, latest_run?.error_message], ["COMPLETED", null]);
     const made: string[] = [];
     for (const { created_job_id } of latest_run?.job_runs ?? []) {

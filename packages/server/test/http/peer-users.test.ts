@@ -78,6 +78,17 @@ describe("the user of a caller on this machine", { skip }, () => {
     assert.equal(reads, 4, "two of each table");
   });
 
+  it("is told in the order of the requests, whatever the order of the table", async () => {
+    const accepted = [await accept(), await accept(), await accept()];
+    const lineOf = ({ remotePort = 0 }: Socket, user: number) =>
+      line(`0100007F:${hex(remotePort)}`, `0100007F:${hex(port)}`, "01", user);
+    const reversed = accepted.map((socket, index) => lineOf(socket, 61_000 + index)).reverse();
+    const users = new PeerUsers(async (path) => (path.endsWith("tcp") ? Buffer.from(reversed.join("")) : undefined));
+    const told: unknown[] = [];
+    await Promise.all(accepted.map(async (socket) => told.push(await users.of(socket))));
+    assert.deepEqual(told, [61_000, 61_001, 61_002]);
+  });
+
   it("is looked up at a rate of 8 MiB of tables per second: after a longer read comes a longer pause", async () => {
     const rests: { milliseconds: number; end: () => void }[] = [];
     const rest = (milliseconds: number) => new Promise<void>((end) => rests.push({ milliseconds, end }));

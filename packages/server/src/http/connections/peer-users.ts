@@ -82,32 +82,42 @@ export class PeerUsers {
     this.#isReading = false;
   }
 
-  /** Reads the kernel's connection tables and answers these lookups. Returns the number of bytes read. */
+  /**
+   * Reads the kernel's connection tables and answers these lookups in their order, which is not the order of the tables:
+   * the connection that was opened first counts as idle for longest. Returns the number of bytes read.
+   */
   async #answer(questions: readonly Question[]): Promise<number> {
-    const wanted = new Map(questions.flatMap(({ ends, answer }) => ends.map((text) => [text, answer] as const)));
+    const wanted = new Map(questions.flatMap((question) => question.ends.map((text) => [text, question] as const)));
     const ports = new Set(questions.map(({ port }) => port));
+    const users = new Map<Question, number>();
     let bytes: number | undefined;
     for (const { path, address } of tables) {
       const table = await this.#read(path);
       if (!table) continue;
       bytes = (bytes ?? 0) + table.length;
-      for (const port of ports) this.#search(table, `:${port}${established}`, 2 * address + 11, wanted);
+      for (const port of ports) this.#search(table, `:${port}${established}`, 2 * address + 11, wanted, users);
     }
-    // A lookup that already has its answer ignores the second one.
-    for (const { answer } of questions) answer(bytes === undefined ? undefined : "gone");
+    for (const question of questions)
+      question.answer(users.get(question) ?? (bytes === undefined ? undefined : "gone"));
     return bytes ?? 0;
   }
 
   /**
-   * Finds the lines of /proc/net/tcp or tcp6 that contain `needle`, and answers the lookups in `wanted` that match one of
-   * them. `width` is the length of both addresses with their ports in a line.
+   * Finds the lines of /proc/net/tcp or tcp6 that contain `needle`, and adds to `users` what those say that match a
+   * lookup in `wanted`. `width` is the length of both addresses with their ports in a line.
    */
-  #search(table: Buffer, needle: string, width: number, wanted: ReadonlyMap<string, Question["answer"]>): void {
+  #search(
+    table: Buffer,
+    needle: string,
+    width: number,
+    wanted: ReadonlyMap<string, Question>,
+    users: Map<Question, number>,
+  ): void {
     for (let at = table.indexOf(needle); at !== -1; at = table.indexOf(needle, at + needle.length)) {
       this.linesCompared++;
       const rest = at + needle.length;
-      const answer = wanted.get(table.toString("latin1", rest - width - established.length, rest));
-      if (answer) answer(userOf(table.toString("latin1", rest, table.indexOf("\n", rest))));
+      const question = wanted.get(table.toString("latin1", rest - width - established.length, rest));
+      if (question) users.set(question, userOf(table.toString("latin1", rest, table.indexOf("\n", rest))));
     }
   }
 }
