@@ -25,6 +25,7 @@ export const commands: Readonly<Record<ErrorHint, string>> = {
   remove_versions: "millrace dataset rm NAME",
   set_credentials: "millrace credentials set NAME",
   add_member: "millrace team add-member USER",
+  invite: "millrace team invite",
   set_role: "millrace team set-role USER ROLE",
   set_administrator: "millrace user set USER --admin",
   create_service_account: "millrace team add-service-account",

@@ -77,6 +77,7 @@ export const errorHints = {
   remove_versions: "Remove dataset versions that are no longer needed.",
   set_credentials: "Store credentials under the name in the message.",
   add_member: "Add the user to the team.",
+  invite: "Invite the user to the team.",
   set_role: "Change the role of a member.",
   set_administrator: "Make another user an administrator of the server.",
   create_service_account: "Create the service account of the team.",

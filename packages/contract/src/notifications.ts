@@ -77,5 +77,5 @@ export const testNotification = defineRoute({
   access: write,
   body: OneAddress,
   response: Delivery,
-  errors: ["not_found", "wrong_state"],
+  errors: ["not_found", "too_many_requests", "wrong_state"],
 });

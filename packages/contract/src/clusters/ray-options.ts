@@ -10,9 +10,9 @@ export const RayOptions = Type.Object(
   {
     address: Type.String({
       default: "http://127.0.0.1:8265",
-      pattern: "^https?://[^\\s?#]+$",
+      pattern: "^https?://[^\\s?#@]+$",
       maxLength: 1000,
-      description: "URL of the head's dashboard, which serves the Jobs API",
+      description: "URL of the head's dashboard, which serves the Jobs API; without a user name and a password",
     }),
     cpus_per_worker: Type.Number({
       default: 1,

@@ -1,4 +1,4 @@
-/** Builds the rate limits for sign-ins and other unauthenticated requests. */
+/** Builds the rate limits for sign-ins, other unauthenticated requests, and test e-mails. */
 import type { RequestSettings } from "../configuration/groups/requests.ts";
 import type { Clock } from "../domain/time/clock.ts";
 import { GrowingDelays } from "../http/connections/growing-delays.ts";
@@ -19,5 +19,6 @@ export function signInLimits({ loginRate }: RequestSettings, clock: Clock): Sign
     // Many people who wait for device logins may share one address, for example in an office.
     strangers: limit(loginRate * 20, "requests without a token or session from this address"),
     badTokens: limit(loginRate * 4, "invalid tokens from this address"),
+    testMails: limit(5, "test e-mails of this team"),
   };
 }

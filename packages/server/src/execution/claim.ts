@@ -11,7 +11,7 @@ import { decryptJobSecrets, encryptJobSecrets } from "../domain/secrets/encrypti
 import { iso } from "../domain/time/clock.ts";
 import type { Db } from "../store/drivers/store.ts";
 import { busySlots, countOpen, lockClaims, openAttempt } from "../store/queries/jobs/attempts.ts";
-import type { ClusterRow } from "../store/queries/jobs/clusters.ts";
+import { type ClusterRow, teamsOfCluster } from "../store/queries/jobs/clusters.ts";
 import { waitForFiles } from "../store/queries/jobs/file-waits.ts";
 import { moveJob } from "../store/queries/jobs/job-moves.ts";
 import { getJob, type JobRow } from "../store/queries/jobs/jobs.ts";
@@ -67,6 +67,7 @@ export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterR
   let free = cluster.max_workers - (await busySlots(db, cluster.id));
   let places = await freePlaces(db, context, cluster);
   const room = await roomToRun(db, context.quotas);
+  const isForTeam = await teamsFor(db, cluster);
   const claimed: Claimed[] = [];
   const refused: RefusedJob[] = [];
   const passed: string[] = [];
@@ -80,6 +81,10 @@ export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterR
     if (free <= 0 || places <= 0 || claimed.length === mostClaims) break;
     if (waiting.slots > cluster.max_workers) {
       refused.push({ id: waiting.job_id, why: tooWide(cluster, waiting) });
+      continue;
+    }
+    if (!isForTeam(waiting.team_id)) {
+      refused.push({ id: waiting.job_id, why: notForTeam(cluster) });
       continue;
     }
     if (waiting.slots > free) {
@@ -119,6 +124,20 @@ async function freePlaces(db: Db, { engines }: ClaimContext, cluster: ClusterRow
  */
 const tooWide = ({ name, max_workers }: ClusterRow, { slots }: { readonly slots: number }) =>
   `The job needs ${slots} workers, and the cluster ${name} now has only ${max_workers}. Create the job again with fewer workers or on another cluster.`;
+
+/**
+ * Returns whether a team may use a cluster. It was allowed when the job was created, or when the task or pipeline that
+ * created it was, and an administrator may have changed it since. Read in the transaction, because two teams must not
+ * meet on a cluster that does not isolate jobs.
+ */
+async function teamsFor(db: Db, { id, engine, is_shared }: ClusterRow): Promise<(teamId: number) => boolean> {
+  if (engine === localEngine && is_shared === 1) return () => true;
+  const teams = await teamsOfCluster(db, id);
+  return (teamId) => teams === "all" || teams.has(teamId);
+}
+
+const notForTeam = ({ name }: ClusterRow) =>
+  `The team of the job may no longer use the cluster ${name}. Create the job again on another cluster.`;
 
 /**
  * Fails a queued job that cannot start. The caller runs this in a separate transaction. Returns false if the job has

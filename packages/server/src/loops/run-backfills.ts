@@ -63,6 +63,8 @@ async function advance(context: BackfillsContext, id: number): Promise<"idle" | 
       if (!(await store.write((db) => advanceBackfill(db, context, id, clock.now()))))
         return begun === 0 ? "idle" : "advanced";
       signals.dispatch.wake();
+      // A backfill that is being canceled has jobs to end.
+      signals.observe.wake();
     }
     return "more";
   } catch (error) {

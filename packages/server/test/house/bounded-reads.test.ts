@@ -111,6 +111,7 @@ const bounded: Readonly<Record<string, readonly string[]>> = {
     "jobs/attempts.ts foreignAttempts",
     "jobs/attempts.ts open",
     "jobs/attempts.ts slotsByTeam",
+    "jobs/attempts.ts teamsOnCluster",
   ],
   "only administrators create clusters, and set the teams that use them": [
     "jobs/clusters.ts active",
@@ -118,6 +119,7 @@ const bounded: Readonly<Record<string, readonly string[]>> = {
     "jobs/clusters.ts clusterTeams",
     "jobs/clusters.ts forTeam",
     "jobs/clusters.ts teamDefaults",
+    "jobs/clusters.ts teamsOfCluster",
   ],
   "only administrators create teams: a row for each team": [
     "datasets/exports.ts teamsWithOpenExports",

@@ -119,6 +119,32 @@ describe("a managed cluster", () => {
     await set("hpc", { teams: ["main"], shares_unisolated: false });
   });
 
+  it("is given to another team only when no job of the first runs there, and jobs that wait do not start", async () => {
+    await add("moved");
+    const running = await createJob(client, on("moved", "sleep 1000"));
+    await waitForStatus(client, running.id, ["RUNNING"]);
+    await assert.rejects(set("moved", { teams: ["others"] }), /Jobs of other teams still run .*moved \(main\)/);
+    await set("moved", { state: "PAUSED" });
+    const waiting = await createJob(client, on("moved", "echo ran"));
+    await client.call(routes.cancelJob, { params: { job_id: running.id }, body: {} });
+    await waitForEnd(client, running.id);
+    await set("moved", { teams: ["others"] });
+    await set("moved", { state: "ACTIVE" });
+    const { status, error_message } = await waitForEnd(client, waiting.id);
+    assert.equal(status, "FAILED");
+    assert.match(error_message ?? "", /may no longer use the cluster moved/);
+    assert.equal((await runJob(other, on("moved", "true"))).job.status, "COMPLETE");
+    await client.call(routes.deleteCluster, { params: { cluster_name: "moved" }, query: {} });
+  });
+
+  it("has no password in the address of its head, which everybody sees in errors", async () => {
+    const ray = { address: "http://ops:secret@127.0.0.1:1" };
+    await assert.rejects(
+      client.call(routes.createCluster, { body: { name: "head", engine: "ray", max_workers: 1, ray } }),
+      /address/,
+    );
+  });
+
   it("is the default of the teams that it is set for", async () => {
     await set("hpc", { default_of: ["main"] });
     assert.equal((await runJob(client, shell("true"))).job.compute_cluster_name, "hpc");

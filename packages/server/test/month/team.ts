@@ -57,7 +57,7 @@ export class MonthTeam {
       await createUser(store, operator, { username }, this.#now);
       await addMember(
         store,
-        { actor: operator, team },
+        this.#call("admin"),
         { username, role: username === "lead" ? "admin" : "editor" },
         this.#now,
       );

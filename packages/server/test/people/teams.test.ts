@@ -131,7 +131,13 @@ describe("teams", () => {
     await refused(members("live", lee), "forbidden");
     assert.deepEqual(await members("live", mia), ["admin admin", "mia viewer"]);
     await setRole("live", "mia", "admin");
+    // Without a common team, an invitation asks the user; whether the account exists is not told.
+    for (const stranger of ["lee", "no-one"])
+      await refused(add("live", stranger, "viewer", mia), "forbidden", /You share no team with a user .*Invite/);
+    await add("main", "lee", "viewer");
+    await add("main", "mia", "viewer");
     await add("live", "lee", "viewer", mia);
+    for (const left of ["lee", "mia"]) await remove("main", left);
     assert.deepEqual(await members("live", lee), ["admin admin", "lee viewer", "mia admin"]);
   });
 

@@ -7,9 +7,12 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Backfill, type Client, type CreateBackfillInput, routes } from "@millrace/contract";
 import { makeDataset } from "@millrace/testing/millrace/lineage.ts";
+import { operator } from "../../src/domain/access/audit.ts";
+import { cancelNextRun } from "../../src/domain/schedules/backfill-progress.ts";
 import { previewTeamBackfill } from "../../src/domain/schedules/backfills.ts";
 import { day, iso } from "../../src/domain/time/clock.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
+import { momentsOf, updateBackfill } from "../../src/store/queries/schedules/backfills.ts";
 import { askedBy } from "../../src/turns/asker.ts";
 import { type FiringGround, type OpenGround, openGround } from "../support/firing-ground.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
@@ -167,6 +170,23 @@ describe("a backfill", () => {
     await retry(id);
     assert.equal((await end(id)).status, "COMPLETED");
     assert.deepEqual((await lines()).slice(-6), days("01", "02", "03"));
+  });
+
+  it("is canceled in a write for each of its pipelines, which the loop completes if the server stops in between", async () => {
+    const { start } = await world(gated);
+    const { id } = await start({ parallel: 2 });
+    await until(id, ({ running }) => running === 2);
+    const states = async () => (await read(id)).moments.map(({ status }) => status);
+    await server.store.write(async (db) => {
+      // What the first write of a cancellation leaves behind.
+      await updateBackfill(db, id, { canceling: JSON.stringify(operator) });
+      assert.equal(await cancelNextRun(db, id, Date.now()), true);
+      const canceled = (await momentsOf(db, id)).filter(({ status }) => status === "CANCELED");
+      assert.equal(canceled.length, 1, "one pipeline in one write");
+    });
+    assert.equal((await end(id)).status, "CANCELED");
+    assert.deepEqual(await states(), ["CANCELED", "CANCELED", "WAITING"]);
+    await until(id, (now) => now.running === 0);
   });
 
   it("does not run a moment again while its run is still being canceled", async () => {

@@ -221,6 +221,12 @@ const steps: readonly Step[] = [
     before: async () => {},
     added: {},
   },
+  {
+    version: 24,
+    title: "backfills that are canceled in several writes: none is being canceled",
+    before: async () => {},
+    added: { backfills: () => ({ canceling: null }) },
+  },
 ];
 
 async function dumpOf({ db }: Store): Promise<Dump> {

@@ -11,7 +11,7 @@ import {
   type routes,
 } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
-import { busySlots } from "../../store/queries/jobs/attempts.ts";
+import { busySlots, lockClaims, teamsOnCluster } from "../../store/queries/jobs/attempts.ts";
 import {
   allClusters,
   type ClusterRow,
@@ -113,6 +113,8 @@ export function changeCluster(
   now: number,
 ): Promise<void> {
   return store.write(async (db) => {
+    // No job is claimed meanwhile, perhaps for a team that may no longer use the cluster.
+    await lockClaims(db);
     const row = await existingCluster(db, name);
     if (row.engine === localEngine && settings.max_workers != null)
       throw invalid(
@@ -142,7 +144,7 @@ async function applySettings(db: Db, keys: KeyRing, row: ClusterRow, settings: S
   if (teams != null) await setClusterTeams(db, row.id, await idsOf(db, "teams", teams));
   if (default_of != null) await setDefaultOf(db, row.id, await idsOf(db, "default_of", default_of));
   if (isDefault === true) await setDefaultCluster(db, row.id);
-  await checkSharing(db, row.name);
+  await checkSharing(db, row.name, teams != null || shares_unisolated != null);
 }
 
 /** Returns the options after the change. Throws if the request has options of another kind of engine. */
@@ -173,14 +175,24 @@ async function idsOf(db: Db, field: string, names: readonly string[]): Promise<n
   return [...ids];
 }
 
-/** Throws if several teams share a cluster that does not isolate their jobs, unless an administrator wants that. */
-async function checkSharing(db: Db, name: string): Promise<void> {
+/**
+ * Throws if several teams share a cluster that does not isolate their jobs, unless an administrator wants that. If its
+ * teams are new, jobs of others must not run there any more, either.
+ */
+async function checkSharing(db: Db, name: string, areNew: boolean): Promise<void> {
   const row = await existingCluster(db, name);
   const why = whyUnisolated(row);
   if (why === undefined || row.shares_unisolated === 1) return;
   const teams = (await clusterTeams(db)).filter(({ cluster_id }) => cluster_id === row.id);
-  if (row.is_shared === 0 && teams.length <= 1) return;
-  throw invalid("teams", `one team, because ${why}. If you accept that, also send shares_unisolated`);
+  if (row.is_shared === 1 || teams.length > 1)
+    throw invalid("teams", `one team, because ${why}. If you accept that, also send shares_unisolated`);
+  if (!areNew) return;
+  const others = (await teamsOnCluster(db, row.id)).filter(({ id }) => !teams.some(({ team_id }) => team_id === id));
+  if (others.length > 0)
+    throw new ApiError(
+      "wrong_state",
+      `Jobs of other teams still run on the cluster ${name} (${others.map((team) => team.name).join(", ")}), and ${why}. Let them end, or cancel them, and try again; a cluster that drains accepts no new ones.`,
+    );
 }
 
 /** Returns why jobs of a cluster are not isolated from each other; undefined if they are. */

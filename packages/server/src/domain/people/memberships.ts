@@ -7,6 +7,7 @@ import {
   findMember,
   hasOtherAdmin,
   insertMembership,
+  isKnownTo,
   membersOf,
   setRole,
 } from "../../store/queries/people/memberships.ts";
@@ -48,13 +49,23 @@ interface NewRole {
   readonly role: Role;
 }
 
+/**
+ * Adds an account to a team. A member of two teams must name the team in each call, so nobody may put strangers into a
+ * team: an invitation asks them. An admin of a team also does not learn which accounts exist.
+ */
 export async function addMember(
   store: Store,
-  { actor, team }: TeamCall,
+  { principal, actor, team }: Call,
   { username, role }: NewRole,
   now: number,
 ): Promise<Member> {
   return store.write(async (db) => {
+    if (!principal.isAdmin && !(await isKnownTo(db, { userId: principal.userId, teamId: team.id, username })))
+      throw new ApiError(
+        "forbidden",
+        `You share no team with a user ${username}, so only an administrator of the server can add such an account to the team ${team.name}. Invite the user instead.`,
+        { hint: "invite" },
+      );
     const user = await existingUser(db, username);
     await join({ db, actor, now }, team, user, role);
     return describe(await memberInTeam(db, team, username));

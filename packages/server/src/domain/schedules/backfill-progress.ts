@@ -3,17 +3,20 @@
  * and marks the moment as begun. So a crash neither loses a moment nor begins a moment twice.
  */
 
+import { isUnfinished } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { teamNameOf } from "../../store/queries/people/teams.ts";
-import { getPipeline, type PipelineRow } from "../../store/queries/pipelines/pipelines.ts";
+import { getPipeline, lockPipeline, type PipelineRow } from "../../store/queries/pipelines/pipelines.ts";
 import {
   type BackfillRow,
   countMoments,
   lockBackfill,
   nextMoment,
   takeMoment,
+  unfinishedRun,
   updateBackfill,
 } from "../../store/queries/schedules/backfills.ts";
+import { type Actor, audit } from "../access/audit.ts";
 import {
   type DefaultQuotas,
   type DiskQuotas,
@@ -21,6 +24,7 @@ import {
   requireRoomForTexts,
   requireRoomInQueue,
 } from "../access/quotas.ts";
+import { cancelPipelineRuns } from "../lifecycle/end-job.ts";
 import { runTemplate } from "../pipelines/new-pipeline.ts";
 import type { KeyRing } from "../secrets/key-ring.ts";
 import { iso } from "../time/clock.ts";
@@ -53,6 +57,7 @@ export async function advanceBackfill(
 ): Promise<boolean> {
   const row = await lockBackfill(db, id);
   if (row?.status !== "RUNNING") return false;
+  if (row.canceling !== null) return cancelNextRun(db, id, now);
   const todo = await nextOf(db, row);
   if (todo === "wait") return false;
   if (todo === "end") {
@@ -71,6 +76,33 @@ export async function advanceBackfill(
   if (!(await takeMoment(db, id, next.position, pipelineId)))
     throw new Error("another transaction has already started the backfill's run for this scheduled time");
   await updateBackfill(db, id, { last_error: null, updated_at: iso(now) });
+  return true;
+}
+
+/**
+ * Cancels the next pipeline of a backfill that is being canceled, or ends the backfill if there is none. Returns
+ * whether another step follows.
+ */
+export async function cancelNextRun(db: Db, id: number, now: number): Promise<boolean> {
+  const row = await lockBackfill(db, id);
+  if (row?.status !== "RUNNING" || row.canceling === null) return false;
+  const run = await unfinishedRun(db, id);
+  if (run === undefined) {
+    const changes = { status: "CANCELED", canceling: null, last_error: null } as const;
+    await updateBackfill(db, id, { ...changes, updated_at: iso(now), finished_at: iso(now) });
+    return false;
+  }
+  // The pipeline may have ended while this transaction waited for the lock.
+  const { name, status } = await lockPipeline(db, run);
+  if (!isUnfinished(status)) return true;
+  await cancelPipelineRuns(db, run, now);
+  const change = {
+    action: "pipeline.cancel",
+    team: { id: row.team_id },
+    target: name,
+    detail: `with the backfill ${id}`,
+  };
+  await audit(db, JSON.parse(row.canceling) as Actor, change, now);
   return true;
 }
 

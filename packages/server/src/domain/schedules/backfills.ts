@@ -10,12 +10,9 @@ import {
   backfillLimits,
   type CreateBackfillInput,
   invalid,
-  isUnfinished,
 } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
-import { nextTurn } from "../../store/queries/batches.ts";
 import { lockTeam } from "../../store/queries/people/teams.ts";
-import { lockPipeline, lockPipelines } from "../../store/queries/pipelines/pipelines.ts";
 import {
   type BackfillRow,
   findBackfill,
@@ -33,15 +30,14 @@ import { nextLook } from "../../turns/large-answers.ts";
 import type { Signals } from "../../turns/signals.ts";
 import { audit } from "../access/audit.ts";
 import type { Call } from "../access/call.ts";
-import type { Edit } from "../access/edit.ts";
 import type { Team } from "../access/principals.ts";
-import { cancelPipelineRuns } from "../lifecycle/end-job.ts";
 import { makeTemplate } from "../pipelines/new-pipeline.ts";
 import type { KeyRing } from "../secrets/key-ring.ts";
 import { iso } from "../time/clock.ts";
 import { checkCron, readTime, ticksIn } from "../time/ticks.ts";
 import { checkTimezone } from "../time/time-zones.ts";
 import { backfillDocument, backfillItem } from "./backfill-documents.ts";
+import { cancelNextRun } from "./backfill-progress.ts";
 import { requirePipeline } from "./schedules.ts";
 
 interface BackfillsContext {
@@ -168,7 +164,11 @@ async function holdBackfill(db: Db, team: Team, id: number): Promise<BackfillRow
   return (await lockBackfill(db, id)) as BackfillRow;
 }
 
-export async function readTeamBackfill({ store }: BackfillsContext, team: Team, id: number): Promise<Backfill> {
+export async function readTeamBackfill(
+  { store }: Pick<BackfillsContext, "store">,
+  team: Team,
+  id: number,
+): Promise<Backfill> {
   return backfillDocument(store.db, await requireBackfill(store.db, team, id));
 }
 
@@ -182,43 +182,29 @@ export async function listTeamBackfills({ store: { db } }: BackfillsContext, tea
   return { backfills, next: rows.length < listPart ? undefined : rows.at(-1)?.id };
 }
 
-/** Cancels a backfill. Its running pipelines are canceled, and no further run begins. */
+/**
+ * Cancels a backfill: no further run begins, and its pipelines are canceled in a write each, because together they may
+ * have a hundred thousand runs. If the server stops in between, the loop of backfills cancels the rest.
+ */
 export async function cancelTeamBackfill(
   { store, signals }: BackfillsContext,
   { actor, team }: Call,
   id: number,
   now: number,
 ): Promise<Backfill> {
-  const backfill = await store.write(async (db) => {
+  await store.write(async (db) => {
     const row = await holdBackfill(db, team, id);
     if (row.status !== "RUNNING")
       throw new ApiError(
         "wrong_state",
         `The backfill ${id} is ${row.status}; only a backfill that is RUNNING can be canceled.`,
       );
-    await updateBackfill(db, id, { status: "CANCELED", updated_at: iso(now), finished_at: iso(now) });
-    const moments = await momentsOf(db, id);
-    const runs = moments.flatMap(({ pipeline_id: run, status }) => (run && status && isUnfinished(status) ? run : []));
-    await lockPipelines(db, runs);
-    for (const run of runs) {
-      await cancelRun({ db, now, actor }, team, run, id);
-      await nextTurn();
-    }
+    if (row.canceling !== null) return;
+    await updateBackfill(db, id, { canceling: JSON.stringify(actor), updated_at: iso(now) });
     await audit(db, actor, { action: "backfill.cancel", team, target: row.source_name, detail: `backfill ${id}` }, now);
-    return backfillDocument(db, await requireBackfill(db, team, id));
   });
-  signals.observe.wake();
-  return backfill;
-}
-
-/** Cancels one pipeline of a backfill. */
-async function cancelRun({ db, now, actor }: Edit, team: Team, pipelineId: string, backfillId: number): Promise<void> {
-  // The pipeline may have ended while this transaction waited for the lock.
-  const { name, status } = await lockPipeline(db, pipelineId);
-  if (!isUnfinished(status)) return;
-  await cancelPipelineRuns(db, pipelineId, now);
-  const detail = `with the backfill ${backfillId}`;
-  await audit(db, actor, { action: "pipeline.cancel", team, target: name, detail }, now);
+  while (await store.write((db) => cancelNextRun(db, id, now))) signals.observe.wake();
+  return readTeamBackfill({ store }, team, id);
 }
 
 /**
@@ -233,6 +219,8 @@ export async function retryTeamBackfill(
 ): Promise<Backfill> {
   const backfill = await store.write(async (db) => {
     const row = await holdBackfill(db, team, id);
+    if (row.canceling !== null)
+      throw new ApiError("wrong_state", `The backfill ${id} is still being canceled. Try again when it has ended.`);
     const moments = await momentsOf(db, id);
     const failed = moments.filter(({ status, open_runs }) => stateOf(status, open_runs) === "failed");
     requireRetryable(row, moments, failed.length);

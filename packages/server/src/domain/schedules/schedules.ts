@@ -45,7 +45,7 @@ import { iso } from "../time/clock.ts";
 import { refreshTemplate } from "./refresh-schedule.ts";
 import { healthOf } from "./schedule-health.ts";
 import { type Owned, ownersOf } from "./schedule-owners.ts";
-import { holdPipelinesOf, pausePipelinesOf, resumePipelinesOf } from "./schedule-pauses.ts";
+import { holdPipelinesOf, type Pausable, pauseOrResume, pauseOrResumeMany } from "./schedule-pauses.ts";
 import { firstRun, readTimes, runAfter, runsFrom, type ScheduleTimes, shownRuns } from "./schedule-times.ts";
 import {
   noTrigger,
@@ -154,8 +154,8 @@ export async function updateTeamSchedule(
   now: number,
 ): Promise<PipelineSchedule> {
   const { principal, actor, team } = call;
-  const schedule = await context.store.write(async (db) => {
-    const held = await holdPaused(db, team, input);
+  const pausable = await context.store.write(async (db) => {
+    const pausable = await holdPaused(db, team, input);
     const row = await holdSchedule(db, team, input.schedule_id);
     const trigger = await readTrigger(db, { team, principal }, input, row);
     const changes = { ...changesOf(row, input, trigger, now), ...trigger };
@@ -172,9 +172,7 @@ export async function updateTeamSchedule(
         now,
       );
     const taken = input.refresh ? await refreshTemplate(db, team, row.pipeline_id, now) : undefined;
-    if (input.pause_pipeline === true) await pausePipelinesOf({ db, now, actor }, team, { row, held });
-    if (input.pause_pipeline === false)
-      await resumePipelinesOf({ db, now, actor }, team, { row, held }, context.quotas);
+    if (pausable) await pauseOrResume({ db, now, actor }, team, row, pausable, context.quotas);
     await audit(
       db,
       actor,
@@ -182,10 +180,13 @@ export async function updateTeamSchedule(
       now,
     );
     await giveTo({ db, now }, call, row, input);
-    return scheduleDocument(db, await requireSchedule(db, team, row.id), frameOf(context, team, now));
+    return pausable;
   });
+  if (pausable?.areMany)
+    await pauseOrResumeMany(context.store, { actor, now }, team, input.schedule_id, pausable.isPause);
   for (const signal of ["schedules", "dispatch", "observe"] as const) context.signals[signal].wake();
-  return schedule;
+  const { db } = context.store;
+  return scheduleDocument(db, await requireSchedule(db, team, input.schedule_id), frameOf(context, team, now));
 }
 
 /** Locks the pipelines that a change of a schedule will pause or resume. */
@@ -193,8 +194,8 @@ async function holdPaused(
   db: Db,
   team: Team,
   { schedule_id: id, pause_pipeline: isPause }: UpdatePipelineScheduleInput,
-): Promise<ReadonlySet<string>> {
-  if (isPause == null) return new Set();
+): Promise<Pausable | undefined> {
+  if (isPause == null) return undefined;
   await requireSchedule(db, team, id);
   return holdPipelinesOf(db, id, isPause);
 }

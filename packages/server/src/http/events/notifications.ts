@@ -11,7 +11,7 @@ import type { EventContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
 export function notificationRoutes(app: FastifyInstance, context: EventContext): void {
-  const { clock } = context;
+  const { clock, limits } = context;
 
   register(app, context, routes.listNotifications, ({ team }) => listNotifications(context, team));
 
@@ -24,7 +24,8 @@ export function notificationRoutes(app: FastifyInstance, context: EventContext):
     return { message: `No more e-mails of the team ${team.name} are sent to ${body.address}.` };
   });
 
-  register(app, context, routes.testNotification, ({ actor, team, body }) =>
-    testNotification(context, body.address, { team, actor, now: clock.now() }),
-  );
+  register(app, context, routes.testNotification, ({ actor, team, body }) => {
+    limits.testMails.take(String(team.id));
+    return testNotification(context, body.address, { team, actor, now: clock.now() });
+  });
 }

@@ -10,8 +10,8 @@ export function membershipRoutes(app: FastifyInstance, context: RequestContext):
 
   register(app, context, routes.listMembers, ({ team }) => readMembers(store.db, team));
 
-  register(app, context, routes.addMember, ({ actor, team, body }) =>
-    addMember(store, { actor, team }, body, clock.now()),
+  register(app, context, routes.addMember, ({ actor, principal, team, body }) =>
+    addMember(store, { actor, principal, team }, body, clock.now()),
   );
 
   register(app, context, routes.updateMember, ({ actor, team, params, body }) =>

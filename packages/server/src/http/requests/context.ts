@@ -138,4 +138,6 @@ export interface SignInLimits {
   readonly strangers: RateLimit;
   /** Limits, per address, the requests with an invalid token. */
   readonly badTokens: RateLimit;
+  /** Limits, per team, the test e-mails: nobody asks an address whether it wants them. */
+  readonly testMails: RateLimit;
 }

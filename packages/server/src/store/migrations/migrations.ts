@@ -7,6 +7,7 @@ import { shareSpecs } from "../queries/jobs/job-texts.ts";
 import type { Tables } from "../schema/tables.ts";
 import { attemptHandles } from "./attempt-handles.ts";
 import { boundedReads } from "./bounded-reads.ts";
+import { cancelingBackfills } from "./canceling-backfills.ts";
 import { countedVariables } from "./counted-variables.ts";
 import { lookups } from "./lookups.ts";
 import { managedClusters } from "./managed-clusters.ts";
@@ -43,6 +44,7 @@ const migrations: readonly Migration[] = [
   boundedReads,
   managedClusters,
   lookups,
+  cancelingBackfills,
 ];
 
 /** The schema version that this program writes. */

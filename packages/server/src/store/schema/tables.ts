@@ -700,6 +700,8 @@ interface BackfillsTable {
   total: number;
   /** Why the run for the next moment (scheduled time) could not be started; null otherwise. */
   last_error: string | null;
+  /** Who is canceling the backfill, as JSON of the audit log's actor; null if nobody is. */
+  canceling: Generated<string | null>;
   created_at: string;
   updated_at: string;
   finished_at: string | null;

@@ -58,6 +58,17 @@ export const attemptsOnRemoved = (db: Db, limit: number) =>
     .limit(limit)
     .execute();
 
+/** Lists the teams that have open attempts on a cluster. */
+export const teamsOnCluster = (db: Db, clusterId: number) =>
+  db
+    .selectFrom("attempts")
+    .innerJoin("teams", "teams.id", "attempts.team_id")
+    .select(["teams.id", "teams.name"])
+    .distinct()
+    .where("cluster_id", "=", clusterId)
+    .orderBy("teams.name")
+    .execute();
+
 /** Lists the open attempts of other servers, with the engines of their clusters. */
 export const foreignAttempts = (db: Db, serverId: string) =>
   db

@@ -110,6 +110,14 @@ export const clusterTeams = (db: Db) =>
     .select(["cluster_id", "team_id", "name"])
     .orderBy("name")
     .execute();
+/** Returns the ids of the teams that may use a cluster. */
+export async function teamsOfCluster(db: Db, id: number): Promise<"all" | ReadonlySet<number>> {
+  const row = await db.selectFrom("clusters").select("is_shared").where("id", "=", id).executeTakeFirst();
+  if (row?.is_shared === 1) return "all";
+  const teams = await db.selectFrom("cluster_teams").select("team_id").where("cluster_id", "=", id).execute();
+  return new Set(teams.map(({ team_id }) => team_id));
+}
+
 export const teamDefaults = (db: Db) =>
   db
     .selectFrom("teams")

@@ -41,6 +41,24 @@ export const atLeastMembers = async (db: Db, teamId: number, count: number): Pro
 export const findMember = (db: Db, teamId: number, username: string) =>
   members(db, teamId).where("users.username", "=", username).executeTakeFirst();
 
+/** Whether a user shares a team with somebody of this name, or whether that is the team's own service account. */
+export async function isKnownTo(
+  db: Db,
+  { userId, teamId, username }: { readonly userId: number; readonly teamId: number; readonly username: string },
+): Promise<boolean> {
+  const query = db
+    .selectFrom("users")
+    .leftJoin("memberships as theirs", "theirs.user_id", "users.id")
+    .leftJoin("memberships as own", (join) =>
+      join.onRef("own.team_id", "=", "theirs.team_id").on("own.user_id", "=", userId),
+    )
+    .select("users.id")
+    .where("users.username", "=", username)
+    .where((eb) => eb.or([eb("own.user_id", "is not", null), eb("users.service_team_id", "=", teamId)]))
+    .limit(1);
+  return (await query.executeTakeFirst()) !== undefined;
+}
+
 /** Adds a user to a team. Returns false if the user is already a member. */
 export async function insertMembership(db: Db, teamId: number, userId: number, role: Role): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db

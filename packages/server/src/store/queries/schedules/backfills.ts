@@ -121,6 +121,19 @@ export function stateOf(status: PipelineStatus | null, open: number | null): key
   return status === "COMPLETED" ? "completed" : "failed";
 }
 
+const unfinished = prepared<{ id: number }>()((db, value) =>
+  db
+    .selectFrom("backfill_moments")
+    .innerJoin("pipelines", "pipelines.id", "backfill_moments.pipeline_id")
+    .select("pipelines.id")
+    .where("backfill_id", "=", value("id"))
+    .where("pipelines.status", "in", ["RUNNING", "PAUSED"])
+    .orderBy("position")
+    .limit(1),
+);
+/** Returns the first pipeline of a backfill that has not ended; undefined if there is none. */
+export const unfinishedRun = async (db: Db, id: number) => (await unfinished(db, { id })).rows[0]?.id;
+
 const next = prepared<{ id: number }>()((db, value) =>
   db
     .selectFrom("backfill_moments")
