@@ -540,10 +540,22 @@ export class LocalEngine implements Engine {
   }
 
   #left(folders: readonly AttemptFolder[], ended: boolean) {
-    const { pids, unclear } = this.#processes.left(folders, ended);
+    const { pids, unclear } = this.#processes.left(ended ? this.#notEmptied(folders) : folders, ended);
     // After the kill of a supervisor, a shell may still start a phase. A sandbox that failed to start may wait forever.
     const unsure = ended ? folders.filter((folder) => folder.hasHalfSandbox()) : folders;
     return { pids: unsure.length === 0 ? pids : [...pids, ...this.#processes.starting(unsure)], unclear };
+  }
+
+  /**
+   * Leaves out attempts that run as the server's user and whose control group has no process: every process that they
+   * started is in it. To look at all processes of the machine costs more than the rest of the end of a short job.
+   */
+  #notEmptied(folders: readonly AttemptFolder[]): readonly AttemptFolder[] {
+    if (this.capabilities.isolation !== "none" || !this.#cgroups) return folders;
+    return folders.filter((folder) => {
+      const group = this.#processes.isMarked(folder) ? folder.group() : undefined;
+      return !group || this.#cgroups?.isEmpty(group) !== true;
+    });
   }
 
   async sweep(keys: readonly string[]): Promise<string[]> {
