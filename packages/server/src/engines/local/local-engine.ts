@@ -83,6 +83,8 @@ interface NewAttempt {
   readonly folder: AttemptFolder;
   /** User id of the attempt; undefined if it runs as the server's user. */
   readonly uid: number | undefined;
+  /** The job's environment variables. */
+  readonly environment: Readonly<Record<string, string>>;
   /** The machine's Python interpreter for the job; undefined if the job needs no Python. */
   readonly interpreter: Interpreter | undefined;
   /** Packages to install, one per line; undefined if the attempt needs no virtualenv. */
@@ -217,7 +219,8 @@ export class LocalEngine implements Engine {
     const folder = this.#folder(spec.key);
     const wanted = spec.requirements?.trim() || undefined;
     const interpreter = await this.#interpreter(spec, folder, wanted !== undefined);
-    const why = whyNotGiven(this.#environment(spec, folder, interpreter), this.#room);
+    const environment = this.#environment(spec, folder, interpreter);
+    const why = whyNotGiven(environment, this.#room);
     if (why !== undefined) this.#refuse(folder, why);
     // If the interpreter already has the only required package, no virtualenv is needed.
     const requirements = wanted && isOnlyLibrary(wanted, interpreter?.library ?? "") ? undefined : wanted;
@@ -231,7 +234,7 @@ export class LocalEngine implements Engine {
       if (uid !== undefined) this.#isolation.freeUser(uid, folder);
       return null;
     }
-    if (isNew) this.#prepare({ spec, folder, uid, interpreter, requirements });
+    if (isNew) this.#prepare({ spec, folder, uid, environment, interpreter, requirements });
     this.#started.set(spec.key, performance.now());
     this.#starter.start(folder.path);
     return null;
@@ -239,11 +242,11 @@ export class LocalEngine implements Engine {
 
   /** Writes all files that the supervisor and the job need. */
   #prepare(attempt: NewAttempt): void {
-    const { spec, folder, uid, interpreter, requirements } = attempt;
+    const { spec, folder, uid, environment, interpreter, requirements } = attempt;
     this.#makeInside(folder, uid);
     if (spec.store && interpreter) folder.writePython(interpreter, spec.teamId);
     this.#writeInput(attempt);
-    folder.writeInput("env", writeEnv(this.#environment(spec, folder, interpreter)), uid);
+    folder.writeInput("env", writeEnv(environment), uid);
     const settings = buildSettings(this.#options.jobEnvironment, spec);
     if (requirements !== undefined) {
       new TeamEnvironments(this.#tools.envsDir, spec.teamId, this.#isolation.level !== "none").make();
