@@ -200,8 +200,8 @@ async function listTeamJobs(context: JobsContext, team: Team, query: ListJobsQue
     // Long lists take memory, so they first let other requests use the event loop.
     if (limit > shortList) await nextStretch();
     const { rows, next } = await listJobs(db, { ...filter, before, limit }, nextLook);
-    for (const [index, text] of (await jobTexts(db, rows, frame)).entries())
-      if (!(await jobs.add(text))) return { jobs: jobs.texts, next: index === 0 ? before : rows[index - 1]?.id };
+    const added = await jobs.addAll(await jobTexts(db, rows, frame));
+    if (added < rows.length) return { jobs: jobs.texts, next: added === 0 ? before : rows[added - 1]?.id };
     before = next;
     const cutShort = rows.length < limit;
     if (before === undefined || cutShort || jobs.length >= filter.limit) return { jobs: jobs.texts, next: before };
@@ -226,6 +226,7 @@ async function readFilter(context: JobsContext, team: Team, query: ListJobsQuery
     clusterId: query.cluster === undefined ? undefined : (await findCluster(context.store.db, query.cluster)).id,
     from: time("created_after"),
     before: bounds.sort()[0],
+    withoutSteps: query.include_steps !== true,
   };
 }
 

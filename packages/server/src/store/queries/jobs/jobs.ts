@@ -54,6 +54,12 @@ export const listedColumns = [
   ifShort("metrics").as("metrics"),
 ] as const;
 
+/** Columns for lists that do not show steps. */
+export const listedWithoutSteps = [
+  ...listedColumns.filter((column) => column !== "steps"),
+  sql<null>`null`.as("steps"),
+] as const;
+
 /** Columns for a single job. */
 const wholeColumns = [
   ...shown,
