@@ -23,7 +23,7 @@ export type Rules = Pick<JobAttempts, "timeout" | "retries" | "retry_delay">;
  * Returns the time limit and the retry settings of a job. A setting that the job does not have is taken from the
  * present defaults of its team.
  */
-export const rulesOf = async (db: Db, job: Pick<JobRow, "team_id" | "spec">): Promise<Rules> =>
+const rulesOf = async (db: Db, job: Pick<JobRow, "team_id" | "spec">): Promise<Rules> =>
   (await teamAndRulesOf(db, job)).rules;
 
 /** Returns the name of a job's team and, as `rulesOf`, the rules of the job: both with one statement. */
