@@ -72,9 +72,10 @@ async function dispatchCluster(context: DispatchContext, cluster: ClusterRow): P
   const { claimed, refused, lacksFiles, isFull } = await claimAll(context, cluster);
   if (lacksFiles) signals.files.wake();
   const starts = new Turns(startsAtOnce);
-  await Promise.all(claimed.map((job) => starts.run(() => begin(context, cluster, job))));
+  const started = await Promise.all(claimed.map((job) => starts.run(() => begin(context, cluster, job))));
   for (const job of refused) await refuse(context, job);
-  return !isFull && (claimed.length > 0 || lacksFiles);
+  // An attempt that did not start gives its slots back.
+  return started.includes(false) || (!isFull && (claimed.length > 0 || lacksFiles));
 }
 
 async function refuse({ store, signals, clock }: DispatchContext, job: RefusedJob): Promise<void> {
@@ -105,15 +106,17 @@ async function claimAll(context: DispatchContext, cluster: ClusterRow): Promise<
 
 const keyOf = ({ id, attempt }: JobRow) => attemptKey(id, attempt);
 
-async function begin(context: DispatchContext, cluster: ClusterRow, claimed: Claimed): Promise<void> {
+/** Starts a claimed job. Returns whether the engine accepted it. */
+async function begin(context: DispatchContext, cluster: ClusterRow, claimed: Claimed): Promise<boolean> {
   const { job } = claimed;
   try {
     context.faults.pass("attempt-committed");
     context.signals.jobChanged(job.id);
     noteDispatch(context, cluster, job);
-    if (await startJob(context, cluster, claimed))
-      context.log.info({ job: job.id, attempt: job.attempt }, "job started");
+    const isStarted = await startJob(context, cluster, claimed);
+    if (isStarted) context.log.info({ job: job.id, attempt: job.attempt }, "job started");
     context.faults.pass("attempt-submitted");
+    return isStarted;
   } finally {
     context.signals.starting.delete(keyOf(job));
   }
