@@ -28,6 +28,8 @@ interface ContractCluster {
   /** Options and secrets for `millrace cluster add`. */
   readonly options: Readonly<Record<string, string>>;
   readonly secrets?: Readonly<Record<string, string>>;
+  /** A folder on all nodes in which runners may keep virtualenvs; absent if there is none. */
+  readonly environments?: string;
   /** A line of shell whose output shows that it runs on the cluster. */
   readonly where: { readonly line: string; readonly output: RegExp };
   /** Makes new jobs wait on the cluster, and lets them start again. */
@@ -146,6 +148,37 @@ export function clusterContract({ kind, title, skip, start }: ContractSubject): 
       for (const state of ["PROVISIONING", "INIT"] as const)
         assert.ok(statusesOf(result.stdout).includes(state), state);
       assert.deepEqual(await stepsOf(result), ["files", "environment", "query"]);
+    });
+
+    test("a virtualenv is kept for later jobs of its team, and for no other team", async (context) => {
+      if (cluster.environments === undefined) return context.skip("the nodes have no folder for it");
+      await cli.print("cluster", "set", kind, "--option", `environments=${cluster.environments}`);
+      const index = await makeIndex(suite.shared, files.url);
+      const environment = Object.entries(index)
+        .map(([name, value]) => `${name}=${value}`)
+        .join("\n");
+      /** Runs a job with the requirement. Returns the first line of its log, which tells how it got its virtualenv. */
+      const use = async (team_name?: string) => {
+        const job = await createJob(suite.api, {
+          ...{ query: "import gadget", query_type: "PYTHON", requirements: "gadget==1.0", environment },
+          ...{ compute_cluster_name: kind, ...(team_name === undefined ? {} : { team_name }) },
+        });
+        const { status } = await waitForEnd(suite.api, job.id);
+        const log = await readLog(suite.api, job.id);
+        assert.equal(status, "COMPLETE", log);
+        return log.split("\n").find((line) => line.includes("virtualenv")) ?? log;
+      };
+      assert.match(await use(), /^Building virtualenv with Python 3/);
+      assert.equal(await use(), "Using a virtualenv that an earlier job built");
+      await cli.print("team", "add", "neighbours");
+      const both = ["--for", "main", "--for", "neighbours"];
+      assert.match((await cli.run("cluster", "set", kind, ...both)).stderr, /expected one team/);
+      await cli.print("cluster", "set", kind, ...both, "--share-unisolated");
+      assert.match(await use("neighbours"), /^Building virtualenv/);
+      assert.equal(await use("neighbours"), "Using a virtualenv that an earlier job built");
+      const teams = readdirSync(cluster.environments).filter((name) => name.startsWith("team-"));
+      assert.equal(teams.length, 2);
+      await cli.print("cluster", "set", kind, "--for", "main", "--option", "environments=");
     });
 
     test("a script runs in a clone of its repository, at the revision that the job names", async () => {

@@ -46,8 +46,16 @@ export interface RunnerEngineOptions {
   readonly limits?: RemoteLimits;
   /** What sets a limit, in words for the job's owner, if it is not the server's configuration. */
   readonly limitSettings?: { readonly memory?: string; readonly seconds?: string };
-  /** Folder on the machines of the cluster in which runners keep virtualenvs for later jobs; absent if they keep none. */
-  readonly environments?: string;
+  /** Where runners keep virtualenvs for later jobs on the machines of the cluster; absent if they keep none. */
+  readonly environments?: KeptEnvironments;
+}
+
+export interface KeptEnvironments {
+  readonly folder: string;
+  /** A virtualenv is removed after this many days without use; 0 means never. */
+  readonly days: number;
+  /** All together may occupy this many bytes; 0 means any number. */
+  readonly bytes: number;
 }
 
 /** The most submissions at a time. A cluster that comes back may have a thousand jobs to start. */
@@ -121,7 +129,7 @@ export class RunnerEngine implements Engine {
       MILLRACE_RUNNER_URL: url(),
       MILLRACE_RUNNER_KEY: spec.key,
       MILLRACE_RUNNER_CODE: runners.offer(spec.key),
-      ...(environments === undefined ? {} : { MILLRACE_RUNNER_ENVIRONMENTS: environments }),
+      ...(environments ? keptVariables(environments) : {}),
     };
     const { key, workers, priority } = spec;
     const handle = await placer.place({ key, runner: this.#runner, variables, workers, priority, isRepeated });
@@ -369,6 +377,12 @@ export class RunnerEngine implements Engine {
 function unlessAway(error: unknown): void {
   if (!(error instanceof EngineUnreachable)) throw error;
 }
+
+const keptVariables = ({ folder, days, bytes }: KeptEnvironments) => ({
+  MILLRACE_RUNNER_ENVIRONMENTS: folder,
+  MILLRACE_RUNNER_KEPT_DAYS: String(days),
+  MILLRACE_RUNNER_KEPT_BYTES: String(bytes),
+});
 
 const named = (key: string): Attempt => ({ key, handle: null, epoch: "" });
 
