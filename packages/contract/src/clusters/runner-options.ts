@@ -2,6 +2,9 @@
 import type { Static, TObject } from "typebox";
 import { Type } from "../type.ts";
 
+/** Seconds for which a runner without a server goes on, if another attempt may follow. */
+export const usualLeaseSeconds = 900;
+
 export const runnerOptions = {
   job_seconds: Type.Integer({
     default: 0,
@@ -22,7 +25,7 @@ export const runnerOptions = {
     description: "a job that waits on the cluster for longer than this many seconds fails; 0 means that it waits",
   }),
   lease_seconds: Type.Integer({
-    default: 900,
+    default: usualLeaseSeconds,
     minimum: 60,
     maximum: 1_000_000,
     description: "a job with retries is ended if its node cannot reach the server for this many seconds",

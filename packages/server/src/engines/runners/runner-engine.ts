@@ -1,6 +1,6 @@
 /** An engine whose jobs run elsewhere: a placer brings a runner there, and the runner does the rest. */
 import { readdir } from "node:fs/promises";
-import { durationWords } from "@millrace/contract";
+import { durationWords, usualLeaseSeconds } from "@millrace/contract";
 import { Turns } from "../../turns/turns.ts";
 import {
   type Attempt,
@@ -10,6 +10,7 @@ import {
   type JobSpec,
   type LogSource,
   type Observation,
+  shortened,
 } from "../engine.ts";
 import { overDisk, overLogSize, overMemory, overProcesses, overSeconds, type RemoteLimits } from "../limit-words.ts";
 import { LogFile } from "../log-file.ts";
@@ -62,7 +63,6 @@ export interface KeptEnvironments {
 const mostSubmissions = 8;
 
 const usualSilenceMs = 60_000;
-const usualLeaseSeconds = 900;
 
 /** What the engine says of a runner: that it waits or runs, or how it ended. */
 interface Told {
@@ -120,7 +120,7 @@ export class RunnerEngine implements Engine {
     folder.make();
     if (!folder.has("job")) {
       for (const [index, file] of spec.files.entries()) await file.placeAt(`${folder.path}/file.${index}`);
-      if (spec.isRetried) folder.write("lease", "");
+      if (spec.isRetried) folder.write("lease", String(this.#terms.leaseSeconds));
       folder.writeJson("limits", this.#terms.limits);
       folder.writeJson("job", travellingJob(spec, this.#scripts, this.#terms));
     }
@@ -178,7 +178,7 @@ export class RunnerEngine implements Engine {
 
   #look(attempt: Attempt, told: Told): Observation {
     try {
-      return this.#observe(attempt, told);
+      return this.#observe(attempt, shortTold(told));
     } catch (error) {
       return { state: "UNKNOWN", error };
     }
@@ -197,7 +197,7 @@ export class RunnerEngine implements Engine {
       return this.#exited(folder, this.#options.runners.endRemoved(key));
     const steps = stepsOf(begunPhases(folder.steps()), undefined);
     // If the engine knows for certain that the runner has ended, nobody has to wait for its lease.
-    const lease = !ended?.isCertain && folder.has("lease") ? 1000 * this.#terms.leaseSeconds : 0;
+    const lease = !ended?.isCertain && folder.has("lease") ? 1000 * this.#leaseOf(folder) : 0;
     if (!isGone || !this.#isSilent(key, this.#silenceMs + lease))
       return { state: "RUNNING", steps, querying: steps.at(-1)?.name === "query" };
     return {
@@ -245,7 +245,7 @@ export class RunnerEngine implements Engine {
 
   #limitWords(folder: RunnerFolder, { overLimit }: End): string | null {
     if (overLimit === null) return null;
-    if (overLimit === "lease") return unheard(this.#terms.leaseSeconds);
+    if (overLimit === "lease") return unheard(this.#leaseOf(folder));
     const limits = this.#limitsOf(folder);
     const words = { processes: overProcesses, disk: overDisk, log: overLogSize };
     if (limits[overLimit] === 0) return null;
@@ -254,6 +254,9 @@ export class RunnerEngine implements Engine {
 
   /** An attempt keeps the limits that its runner got, also if the server was restarted with others. */
   #limitsOf = (folder: RunnerFolder): RemoteLimits => folder.limits() ?? this.#terms.limits;
+
+  /** The same for the lease; attempts of older versions have not noted its seconds. */
+  #leaseOf = (folder: RunnerFolder): number => Number(folder.text("lease")) || this.#terms.leaseSeconds;
 
   #noteWaiting(key: string, { isRunning, reason }: Placed): void {
     const since = this.#waiting.get(key)?.since ?? performance.now();
@@ -373,6 +376,11 @@ export class RunnerEngine implements Engine {
   #now = () => this.#options.runners.now();
   #folder = (key: string) => this.#options.runners.folder(key);
 }
+
+const shortTold = ({ placed, ended }: Told): Told => ({
+  placed: placed && { ...placed, reason: shortened(placed.reason) },
+  ended: ended && { ...ended, how: shortened(ended.how) },
+});
 
 function unlessAway(error: unknown): void {
   if (!(error instanceof EngineUnreachable)) throw error;
