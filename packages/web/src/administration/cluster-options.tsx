@@ -11,7 +11,7 @@ interface OptionSchema {
 
 export const isKind = (engine: string): engine is EngineKindName => engine in engineKinds;
 
-export const schemasOf = (engine: EngineKindName) =>
+const schemasOf = (engine: EngineKindName) =>
   engineKinds[engine].options.properties as Readonly<Record<string, OptionSchema>>;
 
 /** What the contract says about an option or a secret, as a hint below its field. */

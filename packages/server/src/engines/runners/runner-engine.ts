@@ -20,7 +20,7 @@ import { readSamples } from "../usage-file.ts";
 import { understood } from "./calls.ts";
 import { ForcedEnds, obeyMs } from "./forced-ends.ts";
 import type { EndedRunner, Placed, Placer } from "./placer.ts";
-import { Removals } from "./removals.ts";
+import { RemovalTurns } from "./removal-turns.ts";
 import type { End, RunnerFolder } from "./runner-folder.ts";
 import { readRunner } from "./runner-text.ts";
 import { begunPhases, type Runners } from "./runners.ts";
@@ -52,7 +52,7 @@ export interface RunnerEngineOptions {
   readonly environments?: KeptEnvironments;
 }
 
-export interface KeptEnvironments {
+interface KeptEnvironments {
   readonly folder: string;
   /** A virtualenv is removed after this many days without use; 0 means never. */
   readonly days: number;
@@ -86,7 +86,7 @@ export class RunnerEngine implements Engine {
   /** Attempts that no runner has claimed: since when this server sees them wait, by the monotonic clock, and why. */
   readonly #waiting = new Map<string, { readonly since: number; readonly reason: string }>();
   readonly #forced: ForcedEnds;
-  readonly #removals: Removals;
+  readonly #removalTurns: RemovalTurns;
   /** Why the last removal of a runner that must end failed. */
   readonly #failed = new Map<string, unknown>();
 
@@ -103,7 +103,7 @@ export class RunnerEngine implements Engine {
       leaseSeconds: options.leaseSeconds ?? usualLeaseSeconds,
     };
     this.#forced = new ForcedEnds(options.runners.now);
-    this.#removals = new Removals(options.placer);
+    this.#removalTurns = new RemovalTurns(options.placer);
     this.capabilities = { isolation: options.isolation };
     if (options.placer.inFlight !== undefined) this.inFlight = options.placer.inFlight;
   }
@@ -313,7 +313,7 @@ export class RunnerEngine implements Engine {
     if (instance !== null) return false;
     // No runner can claim it any more, so nobody waits for the removal, which the cleanup repeats if it fails: a runner
     // that comes up runs nothing.
-    this.#removals.remove(key, handle).catch(() => {});
+    this.#removalTurns.remove(key, handle).catch(() => {});
     return true;
   }
 
@@ -331,7 +331,7 @@ export class RunnerEngine implements Engine {
     this.#failed.delete(key);
     if (failed !== undefined) throw failed;
     if (this.#folder(key).end() || !this.#forced.isDue(key, this.#isSilent(key, obeyMs))) return;
-    this.#removals.remove(key, handle).then(
+    this.#removalTurns.remove(key, handle).then(
       () => this.#forced.noteRemoved(key),
       (error) => this.#failed.set(key, error),
     );
@@ -364,7 +364,7 @@ export class RunnerEngine implements Engine {
     await folder.clean();
     // A runner that never claimed the attempt may still wait there.
     if (placer.leavesNothing && folder.has("end") && folder.claim()?.instance !== null) return;
-    await this.#removals.remove(key, null).catch(unlessAway);
+    await this.#removalTurns.remove(key, null).catch(unlessAway);
   }
 
   async age(key: string): Promise<number | undefined> {

@@ -14,7 +14,7 @@ interface Waiting {
   readonly removed: PromiseWithResolvers<void>;
 }
 
-export class Removals {
+export class RemovalTurns {
   readonly #placer: Placer;
   readonly #waiting = new Map<string, Waiting>();
   #isBusy = false;
