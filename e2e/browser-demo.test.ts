@@ -35,7 +35,7 @@ describe("the home in a browser", { skip: noBrowser }, () => {
 
   it("one click makes the demo: a lineage of three jobs, a running job, a failure with its reason, a paused schedule", async () => {
     await visit.page.click("button:has-text('Make the demo')");
-    await visit.sees(/1 job failed since yesterday\./, 30);
+    await visit.sees(/1 job failed since yesterday\./);
     await visit.sees(/demo-import\.sh[\s\S]*No such file or directory/);
     await visit.sees(/Running[\s\S]*demo-indexing\.sh/);
     await visit.sees(/Demo: nightly revenue\s*Paused/);
@@ -61,12 +61,12 @@ describe("the home in a browser", { skip: noBrowser }, () => {
     await visit.page.click("button:has-text('Remove the demo')");
     await visit.sees(/Its ended jobs stay in the list of jobs/);
     await visit.page.click("dialog button.danger");
-    await visit.sees(/All is well: 1 pipeline completed since yesterday, and nothing failed\./, 30);
+    await visit.sees(/All is well: 1 pipeline completed since yesterday, and nothing failed\./);
     assert.doesNotMatch(await visit.text(), /This team has the demo|Demo: nightly|demo-import/);
     const { client } = visit;
     assert.deepEqual(await client.call(routes.listSchedules, { query: {} }), []);
     assert.deepEqual(await client.call(routes.listDatasets, { query: {} }), []);
-    await visit.sees(/Nothing is running/, 20);
+    await visit.sees(/Nothing is running/);
     await visit.picture("home-well");
   });
 
@@ -82,7 +82,7 @@ describe("the home in a browser", { skip: noBrowser }, () => {
     await client.call(routes.createSchedule, {
       body: { schedule_name: "stars", pipeline_name: pipeline.name, start_after },
     });
-    await visit.sees(/The schedule stars is failing; 1 pipeline and 1 job failed since yesterday\./, 30);
+    await visit.sees(/The schedule stars is failing; 1 pipeline and 1 job failed since yesterday\./);
     await visit.sees(/stars\s*Failing/);
     assert.equal(await visit.page.locator(".last-runs a").count(), 1);
     await visit.picture("home-failing");
@@ -100,7 +100,7 @@ describe("the home in a browser", { skip: noBrowser }, () => {
     await makeDemo(client);
     for (const name of ["revenue", "valid_orders", "orders"])
       await client.call(routes.removeDataset, { body: { name: `demo.shop.${name}`, force: true } });
-    await visit.sees(/Demo\. This team has the demo/, 30);
+    await visit.sees(/Demo\. This team has the demo/);
     await removeDemo(client);
     assert.doesNotMatch(
       (await client.call(routes.listSchedules, { query: {} })).map((one) => one.schedule_name).join(),

@@ -17,7 +17,7 @@ describe("jobs in a browser", { skip: noBrowser }, () => {
   const names = () => visit.page.locator("main table tbody tr td.wide .job-name").allTextContents();
   /** Waits until the list has exactly these names. */
   const lists = async (...expected: string[]) => {
-    for (const deadline = Date.now() + 20_000; ; ) {
+    for (const deadline = Date.now() + 120_000; ; ) {
       const found = await names();
       if (JSON.stringify(found) === JSON.stringify(expected) || Date.now() > deadline)
         return assert.deepEqual(found, expected);

@@ -132,7 +132,7 @@ const codeOf = async (login: RunningCommand) => (await login.seen(/\?code=(\S+)\
 
 /** The link is printed just after the line that says that the server is ready. */
 async function firstStartLink(server: TestServer): Promise<string> {
-  const deadline = Date.now() + 10_000;
+  const deadline = Date.now() + 120_000;
   for (;;) {
     const link = /^\s*(http\S+\/auth\/sign-in\?link=\S+)$/m.exec(server.output)?.[1];
     if (link) return link;

@@ -35,7 +35,7 @@ describe("scripts of a user who left", { skip: await whyNoDatachain() }, () => {
       const found = await api.call(routes.getSchedule, { query: { schedule_id: schedule.id } });
       return found.latest_run && found.latest_run.status !== "RUNNING" ? found : undefined;
     };
-    const { latest_run } = await until("its run", ended, 180);
+    const { latest_run } = await until("its run", ended);
     assert.deepEqual([latest_run?.status, latest_run?.error_message], ["COMPLETED", null]);
     const made: string[] = [];
     for (const { created_job_id } of latest_run?.job_runs ?? []) {

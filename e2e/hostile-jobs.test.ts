@@ -146,7 +146,7 @@ while time.time() < end:
     const { job } = await run(shell(`cat > chain.py <<'EOF'\n${chain}EOF\nexec python3 chain.py`));
     // The file is removed with the job; a chain that continues creates another.
     const folder = join(server.dataDir, "jobs", `${job.id}.1`);
-    for (const deadline = Date.now() + 30_000; (await readdir(folder)).includes("work"); await sleep(50)) {
+    for (const deadline = Date.now() + 120_000; (await readdir(folder)).includes("work"); await sleep(50)) {
       assert.ok(Date.now() < deadline, "its folder is still there");
     }
     const size = async () => (await stat(beat).catch(() => ({ size: 0 }))).size;
@@ -192,7 +192,7 @@ ipcmk -M 4096 -p 0600; ipcmk -S 1; ipcmk -Q; id -u`;
     const { job, log } = await run(shell(leave));
     const user = /(\d+)\n$/.exec(log)?.[1] ?? "";
     const folder = join(server.dataDir, "jobs", `${job.id}.1`);
-    for (const deadline = Date.now() + 30_000; (await readdir(folder)).includes("work"); await sleep(50)) {
+    for (const deadline = Date.now() + 120_000; (await readdir(folder)).includes("work"); await sleep(50)) {
       assert.ok(Date.now() < deadline, "its folder is still there");
     }
     const files = await Promise.all(
@@ -244,7 +244,7 @@ ipcmk -M 4096 -p 0600; ipcmk -S 1; ipcmk -Q; id -u`;
       ),
     );
     const folder = join(server.dataDir, "jobs", `${job.id}.1`);
-    for (const deadline = Date.now() + 10_000; (await readdir(folder)).includes("work"); await sleep(50)) {
+    for (const deadline = Date.now() + 120_000; (await readdir(folder)).includes("work"); await sleep(50)) {
       assert.ok(Date.now() < deadline, "the folder is still there");
     }
   });

@@ -74,7 +74,7 @@ export class Visit {
   }
 
   /** Waits until the main part of the page has this text. */
-  async sees(text: RegExp, seconds = 20): Promise<void> {
+  async sees(text: RegExp, seconds = 60): Promise<void> {
     const deadline = Date.now() + seconds * 1000;
     let seen = "";
     while (Date.now() < deadline) {

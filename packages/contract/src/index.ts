@@ -196,7 +196,7 @@ export { type Client, createClient, type PlainRequest, requestOf } from "./clien
 export { defaultOptions, type EngineKindName, engineKindNames, engineKinds } from "./clusters/engine-kinds.ts";
 export { KubernetesOptions, type KubernetesSecrets } from "./clusters/kubernetes-options.ts";
 export { RayOptions, RaySecrets } from "./clusters/ray-options.ts";
-export { type RunnerOptions, runnerOptions } from "./clusters/runner-options.ts";
+export { type RunnerOptions, runnerOptions, usualLeaseSeconds } from "./clusters/runner-options.ts";
 export { SlurmOptions } from "./clusters/slurm-options.ts";
 export {
   type Cluster,

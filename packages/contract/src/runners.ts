@@ -45,7 +45,7 @@ export const runnerClaim = defineRoute({
   access,
   query: Attempt,
   body: Type.Object({
-    instance: Type.String({ minLength: 8, maxLength: 64, description: "a random name of this runner" }),
+    instance: Type.String({ pattern: "^[A-Za-z0-9_-]{8,64}$", description: "a random name of this runner" }),
     host: Type.String({ maxLength: 255 }),
     python: Type.String({ maxLength: 40 }),
   }),

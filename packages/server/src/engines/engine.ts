@@ -111,10 +111,21 @@ export interface LogSource {
   close(): Promise<void>;
 }
 
+/** Maximum number of characters that are kept of what a cluster says. Everybody who may use the cluster sees it. */
+const mostSaid = 1000;
+
+/** Shortens what a cluster says: it may be anything, for example a page of a broken proxy. */
+export const shortened = (said: string): string =>
+  said.length > mostSaid ? `${said.slice(0, mostSaid).toWellFormed()}…` : said;
+
 /**
  * Thrown if the engine can never start this job, even if the submission is retried. The job's owner sees the message.
  */
-export class CannotStart extends Error {}
+export class CannotStart extends Error {
+  constructor(message: string) {
+    super(shortened(message));
+  }
+}
 
 /**
  * Thrown if the engine cannot be reached, so that the state of its attempts is unknown. No jobs start on the engine's
@@ -123,6 +134,10 @@ export class CannotStart extends Error {}
 export class EngineUnreachable extends Error {
   /** What is known of some attempts nevertheless, by key, if attempts were observed. */
   seen?: ReadonlyMap<string, Observation>;
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(shortened(message), options);
+  }
 }
 
 /** A virtualenv that an engine keeps for later jobs. */
@@ -182,6 +197,11 @@ export interface Engine {
    * started.
    */
   withdraw(attempt: Attempt): Promise<boolean>;
+  /**
+   * Returns whether an attempt that ran has ended, if the engine can tell without a call to its cluster. Absent if
+   * `observe` needs none either.
+   */
+  hasEnded?(key: string): Promise<boolean>;
   /** Asks the processes of an attempt to end, or kills them if `force` is set. */
   cancel(attempt: Attempt, force: boolean): Promise<void>;
   /** Ends an attempt. `why` becomes the job's error message. */

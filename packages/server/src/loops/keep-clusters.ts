@@ -16,7 +16,7 @@ import type { Loop } from "./loop.ts";
 export interface KeepClustersContext extends Pick<ExecutionContext, "store" | "signals" | "clock"> {
   /** Opens the engines of new clusters, and closes those of removed ones. */
   readonly keepEngines: () => Promise<void>;
-  readonly runners: Pick<Runners, "order">;
+  readonly runners: Pick<Runners, "abandon">;
 }
 
 const page = 100;
@@ -29,8 +29,7 @@ export function keepClusters({ store, signals, clock, keepEngines, runners }: Ke
     async runOnce() {
       await keepEngines();
       for (const { job_id: id, attempt } of await endRemovedAttempts(store, page, clock.now())) {
-        // If its runner lives after all, it ends the job.
-        runners.order(attemptKey(id, attempt), { force: true });
+        await runners.abandon(attemptKey(id, attempt));
         signals.jobChanged(id);
       }
       for (const { job_id: id, name } of await queuedOnRemoved(store.db, page)) {

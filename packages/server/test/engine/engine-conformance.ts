@@ -46,7 +46,7 @@ export function engineConformance(
 
     const rounds = (usual: number) => (fixture.isSlow && process.env["MILLRACE_LONG_TESTS"] !== "1" ? 3 : usual);
     const until = async <S extends Observation["state"]>(key: string, state: S, on = engine) => {
-      for (const deadline = Date.now() + 30_000; ; ) {
+      for (const deadline = Date.now() + 120_000; ; ) {
         const seen = await observeOne(on, key);
         if (seen.state === state) return seen as Observation & { state: S };
         if (Date.now() > deadline) throw new Error(`${key} is ${seen.state}, not ${state}`);

@@ -14,7 +14,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { routes } from "@millrace/contract";
 import { createJob, shell } from "@millrace/testing/millrace/jobs.ts";
 import { EngineUnreachable } from "../../src/engines/engine.ts";
-import { RayClient } from "../../src/engines/ray/ray-client.ts";
+import { RayClient, RayRefusal } from "../../src/engines/ray/ray-client.ts";
 import { Calls, whyFailed } from "../../src/engines/runners/calls.ts";
 import { RunnerEngine } from "../../src/engines/runners/runner-engine.ts";
 import { Runners } from "../../src/engines/runners/runners.ts";
@@ -80,6 +80,23 @@ describe("a head of Ray", () => {
       await assert.rejects(client.jobs(), unreachable(/does not answer like|not JSON/), body);
       if (!body.startsWith("["))
         await assert.rejects(client.find("x"), unreachable(/does not answer like|not JSON/), body);
+    }
+  });
+
+  it("that says much is quoted in short", async () => {
+    client = new RayClient(url, "");
+    const submission = {
+      ...{ submission_id: "x", entrypoint: "true", entrypoint_num_cpus: 1, metadata: {} },
+      runtime_env: { working_dir: "" },
+    };
+    for (const [status, told] of [
+      [500, EngineUnreachable],
+      [400, RayRefusal],
+      [502, EngineUnreachable],
+    ] as const) {
+      answer = (_request, response) => void response.writeHead(status).end("no".repeat(mib));
+      const isShort = (error: Error) => error instanceof told && error.message.length < 1200;
+      await assert.rejects(client.submit(submission), isShort, String(status));
     }
   });
 

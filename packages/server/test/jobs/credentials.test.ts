@@ -289,7 +289,7 @@ describe("credentials", () => {
       }),
     );
     assert.equal(task.credentials_name, "nightly");
-    for (const deadline = Date.now() + 20_000; Date.now() < deadline; ) {
+    for (const deadline = Date.now() + 120_000; Date.now() < deadline; ) {
       const [child] = (await admin.call(routes.listJobs, { query: { limit: 1 } })).filter(
         (j) => j.parent_job_id === task.id,
       );

@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type AuditEntry, type Client, type RunnerOptions, routes } from "@millrace/contract";
 import {
@@ -17,6 +18,8 @@ import {
 } from "@millrace/testing/millrace/jobs.ts";
 import { until } from "@millrace/testing/until.ts";
 import { termsOf } from "../../src/app/engine-kinds.ts";
+import { endForeignAttempts } from "../../src/domain/lifecycle/lost-attempts.ts";
+import { readAttempts } from "../../src/domain/lifecycle/retries.ts";
 import { EngineUnreachable } from "../../src/engines/engine.ts";
 import type { OpenEngine } from "../../src/engines/registry.ts";
 import type { Placed } from "../../src/engines/runners/placer.ts";
@@ -209,10 +212,13 @@ describe("a managed cluster", () => {
 
   it("gives its engine every option of runners; its limits replace the server's", () => {
     const limits = { seconds: 0, memory: "80%", disk: 2, log: 3, processes: 9, openFiles: 4 } as const;
-    const usual = { job_seconds: 0, job_memory: 0, start_seconds: 5, lease_seconds: 60, environments: "" };
+    const usual = {
+      ...{ job_seconds: 0, job_memory: 0, start_seconds: 5, lease_seconds: 60 },
+      ...{ environments: "", environments_days: 30, environments_size: 2 },
+    };
     assert.deepEqual(termsOf(usual, limits), { startSeconds: 5, leaseSeconds: 60, limits, limitSettings: {} });
     const own = termsOf({ ...usual, job_seconds: 7, job_memory: 0.5, environments: "/shared/venvs" }, limits);
-    assert.equal(own.environments, "/shared/venvs");
+    assert.deepEqual(own.environments, { folder: "/shared/venvs", days: 30, bytes: 2 * 1024 ** 3 });
     assert.deepEqual(own.limits, { ...limits, seconds: 7, memory: 1024 ** 3 / 2 });
     assert.deepEqual(own.limitSettings?.memory, "option job_memory of its cluster");
   });
@@ -262,6 +268,25 @@ describe("a managed cluster", () => {
     const { status, error_message } = await waitForEnd(client, lost.id);
     assert.deepEqual([status, error_message], ["FAILED", "The job was lost: its cluster was removed (gone)."]);
     assert.equal((await waitForEnd(client, canceled.id)).status, "FAILED");
+    // Nothing is left of what the runners would have been given: it has the variables in clear text.
+    const kept = ({ id }: { id: string }) => readdirSync(join(server.dataDir, "jobs", `${id}.1`)).includes("job");
+    await until("both are cleaned", () => ![canceled, lost].some(kept));
+  });
+
+  it("begins the next attempt of a job after the lease of its runner, if the server's data folder was lost", async () => {
+    const retried = (query: string, cluster: string) =>
+      createJob(client, shell(query, { compute_cluster_name: cluster, retries: 1, retry_delay: 1 }));
+    const [there, here] = [await retried("sleep 1000", "hpc"), await retried("sleep 1000", "local")];
+    for (const { id } of [there, here]) await waitForStatus(client, id, ["RUNNING"]);
+    const now = Date.now();
+    await endForeignAttempts(server.store, "another data folder", now);
+    const wait = async (id: string) =>
+      Date.parse((await readAttempts(server.store.db, id))?.next_attempt_at ?? "") - now;
+    assert.deepEqual([await wait(there.id), await wait(here.id)], [900_000, 1000]);
+    for (const { id } of [there, here]) {
+      await client.call(routes.cancelJob, { params: { job_id: id }, body: {} });
+      assert.equal((await waitForEnd(client, id)).status, "CANCELED");
+    }
   });
 
   it("that never answers holds up no change, neither its own nor that of another cluster", async () => {

@@ -102,7 +102,7 @@ describe("recovery", () => {
     const second = await start({ MILLRACE_DATA_DIR: dataDir });
     const left = async () =>
       (await readdir(join(dataDir, "files"), { recursive: true })).filter((name) => name.includes("-"));
-    for (const deadline = Date.now() + 10_000; (await left()).length > 1 && Date.now() < deadline; ) {
+    for (const deadline = Date.now() + 120_000; (await left()).length > 1 && Date.now() < deadline; ) {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     assert.equal((await left()).length, 1);

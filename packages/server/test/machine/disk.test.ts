@@ -242,6 +242,6 @@ describe("on a small file system", { skip: whyNoMount() }, () => {
     );
 
   async function until(ask: () => Promise<boolean>): Promise<void> {
-    for (const deadline = Date.now() + 30_000; !(await ask()); ) assert.ok(Date.now() < deadline);
+    for (const deadline = Date.now() + 120_000; !(await ask()); ) assert.ok(Date.now() < deadline);
   }
 });

@@ -92,7 +92,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       return (await admin.call(routes.listJobs, { query: { parent_job_id: id } }))[0];
     }
     async function until<T>(ask: () => Promise<T | undefined>): Promise<T> {
-      for (const deadline = Date.now() + 30_000; Date.now() < deadline; ) {
+      for (const deadline = Date.now() + 120_000; Date.now() < deadline; ) {
         const found = await ask();
         if (found !== undefined) return found;
         await new Promise((resolve) => setTimeout(resolve, 20));

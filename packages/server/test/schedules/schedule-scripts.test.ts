@@ -51,7 +51,7 @@ describe("a schedule with newer scripts", () => {
     await server.store.write((db) =>
       db.updateTable("schedules").set({ next_run }).where("id", "=", schedule.id).execute(),
     );
-    for (const deadline = Date.now() + 20_000; Date.now() < deadline; ) {
+    for (const deadline = Date.now() + 120_000; Date.now() < deadline; ) {
       const now = await read(schedule);
       if (now.next_run !== next_run) return now;
       await new Promise((resolve) => setTimeout(resolve, 20));

@@ -311,7 +311,7 @@ describe("a schedule with a trigger", () => {
     await register("outside");
     const { id } = await create("by hand", await maker("made_by_hand"), "outside");
     await register("outside");
-    for (const deadline = Date.now() + 20_000; ; ) {
+    for (const deadline = Date.now() + 120_000; ; ) {
       const { latest_run, trigger_dataset } = await client.call(routes.getSchedule, { query: { schedule_id: id } });
       assert.equal(trigger_dataset, "@admin.default.outside");
       if (latest_run) {

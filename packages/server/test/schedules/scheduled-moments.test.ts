@@ -63,7 +63,7 @@ describe("the moment of a run", () => {
   ].join("\n");
 
   async function fired({ id }: PipelineSchedule): Promise<PipelineSchedule> {
-    for (const deadline = Date.now() + 20_000; Date.now() < deadline; ) {
+    for (const deadline = Date.now() + 120_000; Date.now() < deadline; ) {
       const schedule = await client.call(routes.getSchedule, { query: { schedule_id: id } });
       if (schedule.latest_run) return schedule;
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -166,7 +166,7 @@ describe("the moment of a run", () => {
   });
 
   async function childOf(parent: string): Promise<string> {
-    for (const deadline = Date.now() + 20_000; Date.now() < deadline; ) {
+    for (const deadline = Date.now() + 120_000; Date.now() < deadline; ) {
       const [child] = await client.call(routes.listJobs, { query: { parent_job_id: parent } });
       if (child) return (await waitForEnd(client, child.id)).id;
       await new Promise((resolve) => setTimeout(resolve, 20));

@@ -50,7 +50,7 @@ describe("schedules", () => {
     schedule: PipelineSchedule,
     wanted: (schedule: PipelineSchedule) => boolean,
   ): Promise<PipelineSchedule> {
-    for (const deadline = Date.now() + 20_000; Date.now() < deadline; ) {
+    for (const deadline = Date.now() + 120_000; Date.now() < deadline; ) {
       const now = await read(schedule);
       if (wanted(now)) return now;
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -480,7 +480,7 @@ describe("schedules", () => {
 
     /** Reads from the list: a schedule with a broken template cannot be shown. */
     async function errorOf(schedule: PipelineSchedule): Promise<string | null> {
-      for (const deadline = Date.now() + 20_000; Date.now() < deadline; ) {
+      for (const deadline = Date.now() + 120_000; Date.now() < deadline; ) {
         const items = await client.call(routes.listSchedules, { query: {} });
         const item = items.find(({ id }) => id === schedule.id);
         if (item?.last_error) return item.last_error;

@@ -18,7 +18,7 @@ export async function runningJob(client: Client, rest: object = {}, admin = clie
     await admin.call(routes.cancelJob, { params: { job_id: job.id }, body: {} });
     await waitForEnd(admin, job.id);
   };
-  for (const deadline = Date.now() + 10_000; Date.now() < deadline; ) {
+  for (const deadline = Date.now() + 120_000; Date.now() < deadline; ) {
     const log = await readLog(admin, job.id);
     if (log.endsWith("\n")) return { job, token: [...log.trim()].reverse().join(""), end };
     await new Promise((resolve) => setTimeout(resolve, 20));

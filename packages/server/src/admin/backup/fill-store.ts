@@ -138,7 +138,7 @@ function checkRow(line: unknown): [KeptTable, Row] {
 async function settleJobs(db: Db, { startedAt }: Manifest, { cancelQueued, now }: FillOptions) {
   const attempts = await allAttempts(db);
   const error_message = `The job was running when the backup of ${startedAt} was taken. The job was not run again; rerun it if running it twice is safe.`;
-  const loss = { error_message, finished_at: startedAt, retries: false };
+  const loss = { error_message, finished_at: startedAt, retryAt: null };
   for (const attempt of attempts) await endLostAttempt(db, attempt, loss, now());
   const waiting = await allWaiting(db);
   for (const id of cancelQueued ? waiting : []) {

@@ -2,6 +2,7 @@
  * Ends lost attempts. An attempt is lost if its result will never be known, for example because the data folder of its
  * server is gone.
  */
+import { localEngine, type RunnerOptions, usualLeaseSeconds } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import {
   type allAttempts,
@@ -26,8 +27,8 @@ interface Loss {
   /** The job's error message if the job fails. */
   readonly error_message: string;
   readonly finished_at: string;
-  /** Whether a job with retries left gets another attempt. */
-  readonly retries: boolean;
+  /** When a job with retries left may begin another attempt; null if it gets none. */
+  readonly retryAt: number | null;
 }
 
 /**
@@ -44,9 +45,9 @@ export async function endLostAttempt(db: Db, lost: LostAttempt, loss: Loss, now:
     await endJob(db, { ...from, from: statesBefore("CANCELED"), to: "CANCELED", changes }, now);
     return;
   }
-  const job = loss.retries ? await getJob(db, id) : undefined;
+  const job = loss.retryAt === null ? undefined : await getJob(db, id);
   const failure = { error_message, finished_at, exit_code: null, error_stack: null };
-  if (job && (await planRetry(db, job, failure, now))) return;
+  if (job && (await planRetry(db, job, failure, now, loss.retryAt ?? now))) return;
   await endJob(
     db,
     { ...from, from: statesBefore("FAILED"), to: "FAILED", changes: { error_message, finished_at } },
@@ -60,15 +61,23 @@ export async function endLostAttempt(db: Db, lost: LostAttempt, loss: Loss, now:
  */
 export async function endForeignAttempts(store: Store, serverId: string, now: number): Promise<void> {
   const error_message = "The job was lost: the data folder of the server that ran it is gone. Run the job again.";
-  const loss = { error_message, finished_at: iso(now), retries: true };
   await store.write(async (db) => {
     const attempts = await foreignAttempts(db, serverId);
     await lockPipelinesOf(
       db,
       attempts.map(({ job_id }) => job_id),
     );
-    for (const attempt of attempts) await endLostAttempt(db, attempt, loss, now);
+    for (const attempt of attempts) {
+      const retryAt = now + 1000 * leaseOf(attempt);
+      await endLostAttempt(db, attempt, { error_message, finished_at: iso(now), retryAt }, now);
+    }
   });
+}
+
+/** Seconds for which a runner of a managed cluster may still run an attempt, although its server is gone. */
+function leaseOf({ engine, options }: { readonly engine: string; readonly options: string }): number {
+  if (engine === localEngine) return 0;
+  return (JSON.parse(options) as Partial<RunnerOptions>).lease_seconds ?? usualLeaseSeconds;
 }
 
 /**
@@ -85,7 +94,7 @@ export async function endRemovedAttempts(store: Store, limit: number, now: numbe
     for (const attempt of attempts) {
       const error_message = `The job was lost: its cluster was removed (${formerName(attempt.cluster)}).`;
       const told = { ...attempt, signalled_at: attempt.signalled_at ?? iso(now) };
-      await endLostAttempt(db, told, { error_message, finished_at: iso(now), retries: false }, now);
+      await endLostAttempt(db, told, { error_message, finished_at: iso(now), retryAt: null }, now);
     }
     return attempts;
   });

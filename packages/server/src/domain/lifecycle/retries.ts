@@ -51,8 +51,15 @@ const fresh = { started_at: null, exit_code: null, error_message: null, error_st
 /**
  * Puts a failed job back in the queue for its next attempt. Call this in the transaction that closed the failed
  * attempt. Returns false if the job has no retries left, is being canceled, or belongs to a pipeline that has ended.
+ * The next attempt does not begin before `earliest`.
  */
-export async function planRetry(db: Db, job: JobRow, failure: Failure, now: number): Promise<boolean> {
+export async function planRetry(
+  db: Db,
+  job: JobRow,
+  failure: Failure,
+  now: number,
+  earliest: number = now,
+): Promise<boolean> {
   const { id, attempt, retried } = job;
   const { retries, retry_delay } = await rulesOf(db, job);
   if (retried >= retries) return false;
@@ -60,7 +67,7 @@ export async function planRetry(db: Db, job: JobRow, failure: Failure, now: numb
   if (pipeline && pipeline.status !== "RUNNING" && pipeline.status !== "PAUSED") return false;
   const changes = { ...fresh, retried: retried + 1 };
   if (!(await moveJob(db, { id, from: jobStates.begun, to: "QUEUED", fence: attempt, changes }))) return false;
-  const not_before = iso(now + 1000 * retryWait(retry_delay, retried + 1));
+  const not_before = iso(Math.max(earliest, now + 1000 * retryWait(retry_delay, retried + 1)));
   const finished_at = failure.finished_at ?? iso(now);
   const reason = { error_message: shortened(failure.error_message), error_stack: shortened(failure.error_stack) };
   const times = { started_at: job.started_at, finished_at, next_at: not_before };

@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Agent, request } from "undici";
-import { EngineUnreachable } from "../engine.ts";
+import { EngineUnreachable, shortened } from "../engine.ts";
 import { Calls, whyFailed } from "../runners/calls.ts";
 import { type Credential, type Credentials, credentialsOf } from "./credentials.ts";
 import { type Kubeconfig, readKubeconfig } from "./kubeconfig.ts";
@@ -14,9 +14,9 @@ export class Refused extends Error {
   readonly status: number;
   readonly reason: string;
   constructor(status: number, { reason = "", message = "" }: Status) {
-    super(message || `the API server answered ${status}`);
+    super(shortened(String(message)) || `the API server answered ${status}`);
     this.status = status;
-    this.reason = reason;
+    this.reason = shortened(String(reason));
   }
 }
 

@@ -3,7 +3,7 @@
  * Node's `fetch` sends such headers.
  */
 import { Agent, type Dispatcher } from "undici";
-import { EngineUnreachable } from "../engine.ts";
+import { EngineUnreachable, shortened } from "../engine.ts";
 import { Calls, whyFailed } from "../runners/calls.ts";
 
 /** A job as Ray lists it, as far as we read it. Jobs that were not submitted over this API have no submission id. */
@@ -171,18 +171,20 @@ interface ClusterStatus {
 const jobPath = (id: string) => `/api/jobs/${encodeURIComponent(id)}`;
 
 const lastLine = (text: string) =>
-  text
-    .split("\n")
-    .filter((line) => /\w/.test(line))
-    .at(-1)
-    ?.trim() ?? "";
+  shortened(
+    text
+      .split("\n")
+      .filter((line) => /\w/.test(line))
+      .at(-1)
+      ?.trim() ?? "",
+  );
 
 /** Says what an answer means that nobody expected. */
 function meaning({ status, text }: Answer): string {
   if (status === 401) return "the cluster asks for a token. Set the secret `token`.";
   if (status === 403) return "the cluster refuses the token. Set the secret `token` again.";
   if (status === 404) return "there is no Jobs API. The head needs the package ray[default].";
-  return `Ray answered ${status}: ${lastLine(text).slice(0, 500)}`;
+  return `Ray answered ${status}: ${lastLine(text)}`;
 }
 
 function parsed(text: string): unknown {

@@ -2,7 +2,7 @@
  * The files of one attempt that a runner runs. They are in the attempt's folder on the server, beside those of local
  * attempts, so that logs are found, archived and backed up in the same way.
  */
-import { timingSafeEqual } from "node:crypto";
+import { randomUUID, timingSafeEqual } from "node:crypto";
 import {
   appendFileSync,
   existsSync,
@@ -104,7 +104,10 @@ export class RunnerFolder {
 
   /** Claims the attempt, unless somebody has claimed it before. Returns whose claim it is. */
   claimFor(claim: Claim): Claim {
-    const draft = join(this.path, `claim.${process.pid}.${claim.instance ?? "server"}`);
+    const earlier = this.claim();
+    if (earlier) return earlier;
+    // The name is not made of anything that the runner sent: jobs can send claims as well.
+    const draft = join(this.path, `claim.${randomUUID()}`);
     this.make();
     writeFileSync(draft, JSON.stringify(claim), { mode: 0o600 });
     try {

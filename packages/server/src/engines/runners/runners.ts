@@ -229,6 +229,18 @@ export class Runners {
     return end;
   }
 
+  /**
+   * Ends an attempt of which no engine will hear again, and deletes the job, which has its variables. If its runner
+   * lives after all, its next call is refused, and it ends the job.
+   */
+  async abandon(key: string): Promise<void> {
+    const folder = this.folder(key);
+    if ((await folder.hasJob()) && !folder.end()) this.endRemoved(key);
+    this.#orders.emit(key);
+    this.forget(key);
+    await folder.clean();
+  }
+
   #ordersOf = (folder: RunnerFolder): Orders => ({ cancel: folder.has("cancel"), force: folder.has("force") });
 
   async #newOrder(key: string, gone: AbortSignal): Promise<void> {

@@ -7,8 +7,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { EngineUnreachable, type JobSpec, type Observation } from "../../../src/engines/engine.ts";
-import type { RemoteLimits } from "../../../src/engines/limit-words.ts";
+import { CannotStart, EngineUnreachable, type JobSpec, type Observation } from "../../../src/engines/engine.ts";
+import { Refused } from "../../../src/engines/kubernetes/kubernetes-api.ts";
+import { overLogSize, type RemoteLimits } from "../../../src/engines/limit-words.ts";
 import { RunnerEngine } from "../../../src/engines/runners/runner-engine.ts";
 import { type ReportedEnd, RunnerRefused, Runners } from "../../../src/engines/runners/runners.ts";
 import { SlurmPlacer } from "../../../src/engines/slurm/slurm-placer.ts";
@@ -108,6 +109,37 @@ describe("a runner that beats and obeys nothing", () => {
       { code: 137, overLimit: null },
       "a late end counts for nothing",
     );
+  });
+
+  it("and whose log is longer than its limit has failed by the limit, whatever it reports", async () => {
+    const engine = await open({ log: 1000 });
+    for (const [jobId, size] of Object.entries({ kept: 1000, exceeded: 1001 })) {
+      const key = await started(engine, { jobId });
+      await runners.append(key, 0, Buffer.alloc(size, "x"));
+      runners.end(key, { ...report, log_size: size });
+      const overLimit = jobId === "kept" ? null : overLogSize({ log: 1000 });
+      assert.deepEqual(exitOf(await observeOne(engine, key)), { code: 0, overLimit });
+    }
+  });
+
+  it("holds up nobody if its cluster does not answer the removal: neither a cancel, nor a withdrawal", async () => {
+    const asked: string[] = [];
+    const remove = (key: string) => {
+      asked.push(key);
+      return new Promise<void>(() => {});
+    };
+    const hanging = { ...placer, remove };
+    const engine = await RunnerEngine.open({
+      ...{ isolation: "none", jobsDir, runners, placer: hanging, url: () => "http://server", limits },
+    });
+    const key = await started(engine);
+    now += 16_000;
+    await engine.cancel(attemptNamed(key), true);
+    const others = [...Array(20)].map((_, index) => jobSpec({ jobId: `waiting-${index}`, query: "true" }));
+    for (const job of others) await engine.submit(job);
+    for (const job of others) assert.equal(await engine.withdraw(attemptNamed(job.key)), true);
+    assert.deepEqual(asked, [key], "the cluster is not asked for more before it has answered");
+    assert.equal(await engine.hasEnded(key), false);
   });
 
   it("is asked for every 5 seconds at most, and its attempt lasts while the cluster lists it", async () => {
@@ -237,6 +269,54 @@ describe("a runner that its cluster calls ended", () => {
 
   it("is followed by another without a wait if the cluster knows for certain", async () => {
     assert.deepEqual(await states(true), ["RUNNING", "LOST", "LOST", "LOST"]);
+  });
+
+  it("is quoted in short, whatever the cluster says", async () => {
+    const long = "no".repeat(1_000_000);
+    for (const error of [new CannotStart(long), new EngineUnreachable(long), new Refused(500, { message: long })])
+      assert.ok(error.message.length < 1200, error.constructor.name);
+    const jobsDir = mkdtempSync(join(tmpdir(), "millrace-ended-"));
+    const runners = new Runners(jobsDir, () => {});
+    const spec = jobSpec({ jobId: "told", query: "true" });
+    const placer = {
+      place: async () => "handle",
+      list: async () => new Map([[spec.key, { isRunning: false, reason: long }]]),
+      remove: async () => {},
+      close: async () => {},
+    };
+    const engine = await RunnerEngine.open({ isolation: "none", jobsDir, runners, placer, url: () => "http://server" });
+    await engine.submit(spec);
+    const seen = await observeOne(engine, spec.key);
+    assert.ok(seen.state === "WAITING" && seen.reason.length < 1200, seen.state);
+    assert.ok(runners.folder(spec.key).logSize() < 1400);
+    rmSync(jobsDir, { recursive: true });
+  });
+
+  it("keeps the lease that it was given, also if the cluster's is changed", async () => {
+    const jobsDir = mkdtempSync(join(tmpdir(), "millrace-ended-"));
+    let now = 1000;
+    const runners = new Runners(
+      jobsDir,
+      () => {},
+      () => now,
+    );
+    const spec = jobSpec({ jobId: "leased", query: "true", isRetried: true });
+    const placer = {
+      ...{ place: async () => "handle", list: async () => new Map() },
+      ...{ remove: async () => {}, close: async () => {} },
+    };
+    const open = (leaseSeconds: number) =>
+      RunnerEngine.open({ isolation: "none", jobsDir, runners, placer, url: () => "http://server", leaseSeconds });
+    await (await open(900)).submit(spec);
+    runners.claim(spec.key, { instance: "instance-one", host: "node" });
+    const changed = await open(60);
+    const seen: string[] = [];
+    for (const seconds of [1, 200, 760]) {
+      now += 1000 * seconds;
+      seen.push((await observeOne(changed, spec.key)).state);
+    }
+    assert.deepEqual(seen, ["RUNNING", "RUNNING", "LOST"]);
+    rmSync(jobsDir, { recursive: true });
   });
 
   it("has ended for certain on Slurm unless a node was lost", async () => {

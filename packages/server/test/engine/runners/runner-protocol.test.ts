@@ -2,9 +2,13 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
 import { routes } from "@millrace/contract";
+import { RunnerFolder } from "../../../src/engines/runners/runner-folder.ts";
 import { readRunner } from "../../../src/engines/runners/runner-text.ts";
 import { attemptNamed, observeOne } from "../../support/attempts.ts";
 import { until } from "../../support/until.ts";
@@ -85,6 +89,24 @@ describe("the runner protocol", () => {
     const names = [...Array(10).keys()].map((index) => `instance-${index}`);
     const answers = await Promise.all(names.map((name) => ground.call(routes.runnerClaim, key, code, runner(name))));
     assert.deepEqual(answers.map(({ status }) => status).sort(), [200, ...Array(9).fill(409)]);
+  });
+
+  it("makes no path of a runner's name: files outside of the attempt's folder stay as they are", async () => {
+    const { key, code } = await claimed();
+    const jobs = await mkdtemp(join(tmpdir(), "millrace-claim-"));
+    const victim = join(jobs, "victim");
+    await writeFile(victim, "whole");
+    for (const instance of ["/../../../secret.key", "/../../victim", "........", "a/b/c/d/e/f"])
+      assert.equal((await ground.call(routes.runnerClaim, key, code, runner(instance))).status, 422, instance);
+    // The folder does not rely on the check of the request.
+    await mkdir(join(jobs, "01.1"));
+    const folder = new RunnerFolder(jobs, "01.1");
+    folder.claimFor({ instance: "/../../victim", host: "node", at: 1 });
+    folder.claimFor({ instance: "/../../victim", host: "other", at: 2 });
+    assert.equal(await readFile(victim, "utf8"), "whole");
+    assert.deepEqual(await readdir(folder.path), ["claim"]);
+    assert.equal(folder.claim()?.host, "node");
+    await rm(jobs, { recursive: true });
   });
 
   it("gives nothing of a withdrawn attempt: 410, and the runner ends with 91 and runs nothing", async () => {

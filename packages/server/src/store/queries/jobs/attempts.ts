@@ -63,13 +63,14 @@ export const attemptsOnRemoved = (db: Db, limit: number) =>
     .limit(limit)
     .execute();
 
-/** Lists the open attempts of other servers. */
+/** Lists the open attempts of other servers, with the engines of their clusters. */
 export const foreignAttempts = (db: Db, serverId: string) =>
   db
     .selectFrom("attempts")
     .innerJoin("jobs", "jobs.id", "attempts.job_id")
+    .innerJoin("clusters", "clusters.id", "attempts.cluster_id")
     .selectAll("attempts")
-    .select("jobs.status")
+    .select(["jobs.status", "clusters.engine", "clusters.options"])
     .where("server_id", "!=", serverId)
     .execute();
 export type OpenAttempt = Awaited<ReturnType<typeof openAttempts>>[number];
