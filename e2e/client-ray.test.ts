@@ -26,6 +26,7 @@ clusterContract({
       address: "127.0.0.1",
       options: { address: ray.address, python: rayPython(), folder },
       secrets: { token },
+      environments: join(folder, "environments"),
       where: { line: "pwd", output: new RegExp(`^${folder}/`) },
       // No node has this resource.
       hold: needing("moon=1"),

@@ -1,4 +1,5 @@
 /** The job contract on a real Slurm cluster, through the unmodified client. */
+import { dirname, join } from "node:path";
 import { whyNoDatachain } from "@millrace/testing/programs/datachain-install.ts";
 import { SlurmCluster, whyNoSlurm } from "@millrace/testing/servers/slurm.ts";
 import { clusterContract } from "./support/cluster-contract.ts";
@@ -14,6 +15,7 @@ clusterContract({
     return {
       address: "127.0.0.1",
       options: { slurm_conf: slurm.configuration, python: "/usr/bin/python3" },
+      environments: join(dirname(slurm.configuration), "environments"),
       where: { line: 'echo "node $SLURM_JOB_NODELIST"', output: /^node node\d+$/ },
       hold: () => setPartition("DOWN"),
       release: () => setPartition("UP"),

@@ -28,6 +28,8 @@ interface ContractCluster {
   /** Options and secrets for `millrace cluster add`. */
   readonly options: Readonly<Record<string, string>>;
   readonly secrets?: Readonly<Record<string, string>>;
+  /** A folder on all nodes in which runners may keep virtualenvs; absent if there is none. */
+  readonly environments?: string;
   /** A line of shell whose output shows that it runs on the cluster. */
   readonly where: { readonly line: string; readonly output: RegExp };
   /** Makes new jobs wait on the cluster, and lets them start again. */
@@ -146,6 +148,34 @@ export function clusterContract({ kind, title, skip, start }: ContractSubject): 
       for (const state of ["PROVISIONING", "INIT"] as const)
         assert.ok(statusesOf(result.stdout).includes(state), state);
       assert.deepEqual(await stepsOf(result), ["files", "environment", "query"]);
+    });
+
+    test("a virtualenv is kept for later jobs, and a cluster that keeps them serves one team", async (context) => {
+      if (cluster.environments === undefined) return context.skip("the nodes have no folder for it");
+      await cli.print("cluster", "set", kind, "--option", `environments=${cluster.environments}`);
+      const index = await makeIndex(suite.shared, files.url);
+      const environment = Object.entries(index)
+        .map(([name, value]) => `${name}=${value}`)
+        .join("\n");
+      /** Runs a job with the requirement. Returns the first line of its log, which tells how it got its virtualenv. */
+      const use = async () => {
+        const job = await createJob(suite.api, {
+          ...{ query: "import gadget", query_type: "PYTHON", requirements: "gadget==1.0", environment },
+          compute_cluster_name: kind,
+        });
+        const { status } = await waitForEnd(suite.api, job.id);
+        const log = await readLog(suite.api, job.id);
+        assert.equal(status, "COMPLETE", log);
+        return log.split("\n").find((line) => line.includes("virtualenv")) ?? log;
+      };
+      assert.match(await use(), /^Building virtualenv with Python 3/);
+      assert.equal(await use(), "Using a virtualenv that an earlier job built");
+      await cli.print("team", "add", "neighbours");
+      const both = ["--for", "main", "--for", "neighbours"];
+      assert.match((await cli.run("cluster", "set", kind, ...both)).stderr, /expected one team/);
+      const teams = readdirSync(cluster.environments).filter((name) => name.startsWith("team-"));
+      assert.equal(teams.length, 1);
+      await cli.print("cluster", "set", kind, "--option", "environments=");
     });
 
     test("a script runs in a clone of its repository, at the revision that the job names", async () => {

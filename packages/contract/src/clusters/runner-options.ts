@@ -36,6 +36,19 @@ export const runnerOptions = {
     pattern: "^(/[^\\0]*)?$",
     description: "folder on the nodes in which virtualenvs are kept for later jobs; empty to build one for each job",
   }),
+  environments_days: Type.Number({
+    default: 30,
+    minimum: 0,
+    maximum: 36_500,
+    description: "days without use until a virtualenv in `environments` is removed; 0 keeps it for ever",
+  }),
+  environments_size: Type.Number({
+    default: 50,
+    minimum: 0,
+    maximum: 1_000_000,
+    description:
+      "GiB that the virtualenvs in `environments` may occupy together; beyond that, those used longest ago are removed; 0 for no limit",
+  }),
 };
 
 export type RunnerOptions = Static<TObject<typeof runnerOptions>>;

@@ -238,10 +238,13 @@ describe("a managed cluster", () => {
 
   it("gives its engine every option of runners; its limits replace the server's", () => {
     const limits = { seconds: 0, memory: "80%", disk: 2, log: 3, processes: 9, openFiles: 4 } as const;
-    const usual = { job_seconds: 0, job_memory: 0, start_seconds: 5, lease_seconds: 60, environments: "" };
+    const usual = {
+      ...{ job_seconds: 0, job_memory: 0, start_seconds: 5, lease_seconds: 60 },
+      ...{ environments: "", environments_days: 30, environments_size: 2 },
+    };
     assert.deepEqual(termsOf(usual, limits), { startSeconds: 5, leaseSeconds: 60, limits, limitSettings: {} });
     const own = termsOf({ ...usual, job_seconds: 7, job_memory: 0.5, environments: "/shared/venvs" }, limits);
-    assert.equal(own.environments, "/shared/venvs");
+    assert.deepEqual(own.environments, { folder: "/shared/venvs", days: 30, bytes: 2 * 1024 ** 3 });
     assert.deepEqual(own.limits, { ...limits, seconds: 7, memory: 1024 ** 3 / 2 });
     assert.deepEqual(own.limitSettings?.memory, "option job_memory of its cluster");
   });

@@ -127,9 +127,10 @@ export class SlurmCluster {
     this.#killJobs(node);
   }
 
-  /** Restarts the controller as if it had lost its files: it knows of no job. */
-  async forgetAll(): Promise<void> {
+  /** Restarts the controller as if it had lost its files: it knows of no job. Starts these nodes again, too. */
+  async forgetAll(...nodes: readonly string[]): Promise<void> {
     await this.killController();
+    for (const node of nodes) this.startNode(node);
     rmSync(join(this.#folder, "state"), { recursive: true });
     await mkdir(join(this.#folder, "state"));
     await this.startController();

@@ -5,10 +5,12 @@ sends its log, and reports how it ended. The protocol is described in docs/engin
 
 It needs Python 3.9 or newer and nothing else. It is started with three variables: MILLRACE_RUNNER_URL (the server),
 MILLRACE_RUNNER_KEY (the attempt) and MILLRACE_RUNNER_CODE. Two more are optional: MILLRACE_RUNNER_FOLDER (where the
-folder of the job is made) and MILLRACE_RUNNER_ENVIRONMENTS (where virtualenvs are kept for later jobs). If the server is
-away, it goes on: the log is a file here, and what could not be sent is sent later.
+folder of the job is made) and MILLRACE_RUNNER_ENVIRONMENTS (where virtualenvs are kept for later jobs, with
+MILLRACE_RUNNER_KEPT_DAYS and MILLRACE_RUNNER_KEPT_BYTES). If the server is away, it goes on: the log is a file here, and
+what could not be sent is sent later.
 """
 
+import contextlib
 import ctypes
 import fcntl
 import hashlib
@@ -16,6 +18,7 @@ import http.client
 import json
 import os
 import platform
+import re
 import resource
 import shutil
 import signal
@@ -45,6 +48,8 @@ MOST_METRICS = 64 * 1024
 # Seconds between two samples of what the job uses. Counting its files takes at most this share of the time.
 SAMPLE = 1
 COUNTING_SHARE = 20
+# Seconds between two looks for virtualenvs that are no longer needed.
+SWEEP = 3600
 # If the cluster ends this runner with SIGTERM, the job has this many seconds.
 GRACE = 20
 # Variables of the machine that a build of a virtualenv gets: how to reach packages, and nothing else.
@@ -388,6 +393,126 @@ def disk_usage(folder, without):
     return total
 
 
+class KeptEnvironments:
+    """
+    The folder in which virtualenvs are kept for later jobs, perhaps on a file system that several machines share. Who
+    builds one holds its lock alone. Who uses one shares its lock until the runner ends, so that nobody removes it.
+    """
+
+    def __init__(self, folder, days, most):
+        self.folder, self.days, self.most = folder, days, most
+        self.in_use = None
+
+    @classmethod
+    def of(cls, variables):
+        """Returns the folder that the cluster names; None if it names none."""
+        folder = variables.get("MILLRACE_RUNNER_ENVIRONMENTS")
+        limits = (float(variables.get(f"MILLRACE_RUNNER_KEPT_{name}", 0)) for name in ("DAYS", "BYTES"))
+        return cls(folder, *limits) if folder else None
+
+    def place(self, team, key):
+        folder = os.path.join(self.folder, f"team-{team}")
+        os.makedirs(folder, 0o700, exist_ok=True)
+        return os.path.join(folder, key)
+
+    def uses(self, venv):
+        """Takes a virtualenv into use, if it is ready."""
+        if not os.path.exists(venv + ".ready"):
+            return False
+        self.in_use = locked(venv + ".lock", fcntl.LOCK_SH)
+        if self.in_use is None:
+            return False
+        try:
+            # When it was last used. It may have been removed before the lock was taken.
+            os.utime(venv + ".ready")
+            return True
+        except FileNotFoundError:
+            self.in_use.close()
+            return False
+
+    @contextlib.contextmanager
+    def building(self, venv):
+        """Tells whether the caller is to build a virtualenv: nobody else builds it, and it is not ready."""
+        lock = locked(venv + ".lock", fcntl.LOCK_EX)
+        if lock is None:
+            yield False
+            return
+        with lock:
+            yield not os.path.exists(venv + ".ready")
+
+    def note_ready(self, venv):
+        with open(venv + ".draft", "w", encoding="utf-8") as file:
+            file.write(str(disk_usage(venv, None)))
+        os.replace(venv + ".draft", venv + ".ready")
+
+    def sweep(self):
+        """
+        Removes virtualenvs that have not been used for some days, and those used longest ago if all together are too
+        large. One runner does this, once an hour.
+        """
+        with open(os.path.join(self.folder, ".swept"), "a") as mark:
+            try:
+                fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return
+            if time.time() - os.fstat(mark.fileno()).st_mtime < SWEEP:
+                return
+            os.utime(mark.fileno())
+            total = 0
+            for used, size, venv in sorted(self.found(), reverse=True):
+                total += size
+                is_old = 0 < self.days * 86400 < time.time() - used
+                if used == 0 or is_old or 0 < self.most < total:
+                    self.remove(venv, used)
+
+    def found(self):
+        """Lists when each virtualenv was last used, its size and its path. An unfinished one was used at 0."""
+        teams = (entry for entry in os.scandir(self.folder) if re.fullmatch(r"team-\d+", entry.name))
+        for team in teams:
+            if team.is_dir(follow_symlinks=False):
+                keys = {name.partition(".")[0] for name in os.listdir(team.path)}
+                for key in filter(re.compile("[0-9a-f]{40}").fullmatch, keys):
+                    venv = os.path.join(team.path, key)
+                    yield (*last_use(venv), venv)
+
+    def remove(self, venv, used):
+        lock = locked(venv + ".lock", fcntl.LOCK_EX)
+        if lock is None:
+            return
+        with lock:
+            # Somebody may have used it, or built it, since it was looked at.
+            if last_use(venv)[0] != used:
+                return
+            # Whatever interrupts this, what is left does not count as ready.
+            for name in (".ready", ".draft"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.remove(venv + name)
+            shutil.rmtree(venv, ignore_errors=True)
+            os.remove(venv + ".lock")
+
+
+def last_use(venv):
+    """Returns when a virtualenv was last used, and its size. Both are 0 if it is not ready."""
+    try:
+        with open(venv + ".ready", encoding="utf-8") as file:
+            size = file.read(20)
+            return os.fstat(file.fileno()).st_mtime, int(size) if size.isdecimal() else disk_usage(venv, None)
+    except (OSError, ValueError):
+        return 0, 0
+
+
+def locked(path, how):
+    """Returns the open lock file, or None if somebody else holds it."""
+    file = open(path, "a+")
+    with contextlib.suppress(BlockingIOError, FileNotFoundError):
+        fcntl.flock(file, how | fcntl.LOCK_NB)
+        # Who removes a virtualenv removes its lock as well; then this file is the lock of nothing.
+        if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
+            return file
+    file.close()
+    return None
+
+
 class Beats(threading.Thread):
     """Tells the server that the attempt is alive, and obeys its orders. The server answers a beat when there is one."""
 
@@ -453,6 +578,7 @@ class Runner:
         self.input = os.path.join(folder, "input")
         self.log = os.path.join(folder, "log")
         self.python = sys.executable
+        self.kept = KeptEnvironments.of(os.environ)
 
     def run(self):
         for path in (self.work, self.input):
@@ -480,6 +606,12 @@ class Runner:
         over = self.attempt.over_limit or ("log" if sender.is_over() else None)
         self.report({**report, "steps": self.attempt.steps, "usage": usage, "over_limit": over}, sender)
         return 0
+
+    def tidy(self):
+        """Removes old virtualenvs, after the end was reported: nobody waits for it."""
+        if self.kept is not None and self.job["requirements"] is not None:
+            with contextlib.suppress(OSError):
+                self.kept.sweep()
 
     def leave(self):
         """The cluster wants its machine back: the job is asked to end, and killed after the grace."""
@@ -623,41 +755,42 @@ class Runner:
         return self.attempt.canceled or self.attempt.refused
 
     def build(self):
-        kept = os.environ.get("MILLRACE_RUNNER_ENVIRONMENTS")
-        if kept and self.job["shares_environment"]:
-            return self.use_kept(os.path.join(kept, f"team-{self.job['team']}"))
+        if self.kept is not None and self.job["shares_environment"]:
+            try:
+                return self.use_kept()
+            except OSError as error:
+                self.say(f"Virtualenvs cannot be kept on {platform.node()}: {error}")
         return self.build_at(os.path.join(self.folder, "venv"), self.work)
 
-    def use_kept(self, folder):
+    def use_kept(self):
         """Uses a virtualenv that an earlier job has built, or builds it. One runner builds while the others wait."""
-        os.makedirs(folder, 0o700, exist_ok=True)
-        venv = os.path.join(folder, self.environment_key())
-        with open(venv + ".lock", "a") as lock:
-            while not self.takes(lock):
-                if self.attempt.canceled:
-                    return 143
-                time.sleep(0.2)
-            if os.path.exists(venv + ".ready"):
-                # When it was last used, for those who remove old ones.
-                os.utime(venv + ".ready")
+        venv = self.kept.place(self.job["team"], self.environment_key())
+        is_own = False
+        while not self.attempt.canceled:
+            if self.kept.uses(venv):
                 self.python = os.path.join(venv, "bin", "python")
-                self.say("Using a virtualenv that an earlier job built")
+                if not is_own:
+                    self.say("Using a virtualenv that an earlier job built")
                 return 0
-            # What an interrupted build left. A virtualenv cannot be moved: its programs contain its path.
-            shutil.rmtree(venv, ignore_errors=True)
-            clean = os.path.join(self.folder, "build")
-            os.mkdir(clean, 0o700)
-            code = self.build_at(venv, clean)
-            if code == 0:
-                open(venv + ".ready", "w").close()
-            return code
+            with self.kept.building(venv) as is_mine:
+                if is_mine:
+                    code = self.build_kept(venv)
+                    if code != 0:
+                        return code
+                    is_own = True
+            if not is_own:
+                time.sleep(0.2)
+        return 143
 
-    def takes(self, lock):
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except OSError:
-            return False
+    def build_kept(self, venv):
+        # What an interrupted build left. A virtualenv cannot be moved: its programs contain its path.
+        shutil.rmtree(venv, ignore_errors=True)
+        clean = os.path.join(self.folder, "build")
+        os.makedirs(clean, 0o700, exist_ok=True)
+        code = self.build_at(venv, clean)
+        if code == 0:
+            self.kept.note_ready(venv)
+        return code
 
     def environment_key(self):
         """A hash of everything that a build gets, and of where it runs."""
@@ -736,7 +869,10 @@ def main():
     server.secret = job.pop("token")
     folder = tempfile.mkdtemp(prefix="millrace-", dir=os.environ.get("MILLRACE_RUNNER_FOLDER") or None)
     try:
-        return Runner(server, job, folder).run()
+        runner = Runner(server, job, folder)
+        code = runner.run()
+        runner.tidy()
+        return code
     except Refused as refusal:
         print(f"The server no longer wants this attempt: {refusal}", file=sys.stderr)
         return REFUSED

@@ -6,8 +6,9 @@
 import type { SlurmOptions } from "@millrace/contract";
 import { EngineUnreachable } from "../engine.ts";
 import type { EndedRunner, Placed, Placement, Placer } from "../runners/placer.ts";
+import { SlurmAccounting } from "./slurm-accounting.ts";
 import { SlurmCommands } from "./slurm-commands.ts";
-import { endInWords, isCertain, isOver, isWaiting, reasonInWords } from "./slurm-states.ts";
+import { endInWords, isCertain, isOver, isWaiting, reasonInWords, type SlurmEnd } from "./slurm-states.ts";
 
 /** The name of a job is this and the key of its attempt. */
 const prefix = "millrace-";
@@ -17,13 +18,9 @@ const fields = ["Name", "JobID", "State", "Reason", "exit_code"] as const;
 const separator = "\x1f";
 const format = fields.map((field) => `${field}:${separator}`).join(",");
 
-interface SlurmJob {
+interface SlurmJob extends SlurmEnd {
   readonly key: string;
   readonly id: string;
-  readonly state: string;
-  readonly reason: string;
-  /** Exit status of its batch script, as wait(2) returns it. */
-  readonly status: number;
 }
 
 export class SlurmPlacer implements Placer {
@@ -31,12 +28,14 @@ export class SlurmPlacer implements Placer {
   readonly leavesNothing = true;
   readonly #options: SlurmOptions;
   readonly #commands: SlurmCommands;
+  readonly #accounting: SlurmAccounting;
 
   /** By default a job counts as forgotten after five minutes: controllers are restarted, and backups take over. */
   constructor(options: SlurmOptions, absentMs = 300_000) {
     this.#options = options;
     this.absentMs = absentMs;
     this.#commands = new SlurmCommands(options);
+    this.#accounting = new SlurmAccounting(this.#commands);
   }
 
   async place({ key, runner, variables, workers, priority, isRepeated }: Placement): Promise<string> {
@@ -87,10 +86,17 @@ export class SlurmPlacer implements Placer {
     );
   }
 
-  /** Slurm remembers an ended job for some minutes (MinJobAge). */
+  /** Slurm remembers an ended job for some minutes (MinJobAge), and its accounting, if it has one, for longer. */
   async ended(keys: readonly string[]): Promise<Map<string, EndedRunner>> {
-    const names = keys.map((key) => prefix + key).join(",");
-    const jobs = await this.#jobs("--states=all", `--name=${names}`);
+    const names = keys.map((key) => prefix + key);
+    const known: (SlurmEnd & { readonly key: string })[] = await this.#jobs(
+      "--states=all",
+      `--name=${names.join(",")}`,
+    );
+    const listed = new Set(known.map(({ key }) => prefix + key));
+    const recorded = await this.#accounting.ends(names.filter((name) => !listed.has(name)));
+    const jobs = [...known, ...recorded.map(({ name, ...end }) => ({ key: name.slice(prefix.length), ...end }))];
+    // Slurm may have started one job twice.
     const open = new Set(jobs.filter(({ state }) => !isOver(state)).map(({ key }) => key));
     const over = jobs.filter(({ key }) => !open.has(key));
     return new Map(over.map(({ key, ...job }) => [key, { how: endInWords(job), isCertain: isCertain(job.state) }]));
@@ -109,6 +115,22 @@ export class SlurmPlacer implements Placer {
 
   async remove(key: string): Promise<void> {
     await this.#commands.run("scancel", ["--quiet", "--me", `--name=${prefix}${key}`]);
+  }
+
+  /**
+   * Removes several jobs by their numbers, because scancel takes one name only. The numbers come from a list that was
+   * made just before: numbers that are older may belong to other jobs.
+   */
+  async removeAll(keys: readonly string[]): Promise<void> {
+    const [key = "", ...others] = keys;
+    if (others.length === 0) return this.remove(key);
+    const listed = async () => (await this.#jobs()).filter((job) => keys.includes(job.key)).map(({ id }) => id);
+    const ids = await listed();
+    if (ids.length === 0) return;
+    await this.#commands.run("scancel", ["--quiet", "--me", ...ids]).catch(async (error) => {
+      // It complains about jobs that have ended meanwhile.
+      if ((await listed()).length > 0) throw error;
+    });
   }
 
   close = async () => this.#commands.close();

@@ -38,8 +38,15 @@ export function reasonInWords(reason: string): string {
   return words === undefined ? `Slurm: ${reason}` : `Slurm: ${words} (${reason})`;
 }
 
-/** How a job ended. `status` is the status of its batch script, as wait(2) returns it. */
-export function endInWords(job: { readonly state: string; readonly reason: string; readonly status: number }): string {
+/** How Slurm says that a job ended. */
+export interface SlurmEnd {
+  readonly state: string;
+  readonly reason: string;
+  /** Exit status of its batch script, as wait(2) returns it. */
+  readonly status: number;
+}
+
+export function endInWords(job: SlurmEnd): string {
   const [code, signal] = [job.status >> 8, job.status & 127];
   const ending = signal === 0 ? `exit code ${code}${hints[code] ?? ""}` : `signal ${signal}`;
   const reason = job.reason === "None" || job.reason === "" || job.reason === "NonZeroExitCode" ? "" : job.reason;
