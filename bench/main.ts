@@ -1,9 +1,11 @@
 /**
  * Measurements as ratios. Both sides of a ratio are measured in the same run, alternating, with as many in flight as
  * the cluster has slots, because machines are noisy and absolute times mislead. `npm run bench` runs all parts, `npm
- * run bench jobs list` some.
+ * run bench jobs list` some. The part `peers` runs only if it is named: it is a table of absolute figures.
  */
-import { type Measurement, table } from "./measure.ts";
+import { parseArgs } from "node:util";
+import { writeSections } from "./markdown.ts";
+import { type Measurement, plain, ratios, type Section } from "./measure.ts";
 
 const parts: Record<string, () => Promise<Measurement[]>> = {
   start: async () => (await import("./start.ts")).measureStart(),
@@ -30,10 +32,14 @@ const parts: Record<string, () => Promise<Measurement[]>> = {
   slurm: async () => (await import("./slurm.ts")).measureSlurm(),
 };
 
-const wanted = process.argv.slice(2);
+const { values, positionals: wanted } = parseArgs({
+  allowPositionals: true,
+  options: { markdown: { type: "string" } },
+});
+const names = [...Object.keys(parts), "peers"];
 for (const name of wanted) {
-  if (!(name in parts)) {
-    console.error(`There is no part ${name}. Parts: ${Object.keys(parts).join(", ")}.`);
+  if (!names.includes(name)) {
+    console.error(`There is no part ${name}. Parts: ${names.join(", ")}.`);
     process.exit(64);
   }
 }
@@ -44,5 +50,8 @@ for (const [name, measure] of Object.entries(parts)) {
   process.stderr.write(`measuring ${name} ...\n`);
   results.push(...(await measure()));
 }
-console.log(table(results));
+const sections: Section[] = results.length > 0 ? [ratios(results)] : [];
+if (wanted.includes("peers")) sections.push(await (await import("./peers.ts")).measurePeers());
+for (const section of sections) console.log(plain(section));
+if (values.markdown !== undefined) await writeSections(values.markdown, sections);
 process.exitCode = results.every((result) => result.holds) ? 0 : 1;

@@ -50,11 +50,24 @@ export const timed = async (work: () => Promise<unknown>) => {
   return performance.now() - begin;
 };
 
-export function table(results: readonly Measurement[]): string {
+/** A part of a page: a line of text, and tables whose first row is the header. */
+export interface Section {
+  readonly name: string;
+  readonly text: string;
+  readonly tables: readonly (readonly (readonly string[])[])[];
+}
+
+export function ratios(results: readonly Measurement[]): Section {
   const rows = results.map((r) => [r.holds ? "ok" : "MISSED", r.what, r.ours, r.other, r.ratio.toFixed(2), r.bound]);
-  const all = [["", "measured", "Millrace", "beside", "ratio", "wanted"], ...rows];
-  const widths = all[0]?.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0))) ?? [];
-  return all
+  const header = ["", "measured", "Millrace", "beside", "ratio", "wanted"];
+  return { name: "ratios", text: "", tables: [[header, ...rows]] };
+}
+
+export const plain = ({ text, tables }: Section) => [text, ...tables.map(aligned)].filter(Boolean).join("\n\n");
+
+function aligned(rows: readonly (readonly string[])[]): string {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
+  return rows
     .map((row) =>
       row
         .map((cell, column) => cell.padEnd(widths[column] ?? 0))

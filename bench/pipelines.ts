@@ -17,7 +17,7 @@ export async function measurePipelines(): Promise<Measurement[]> {
 }
 
 /** Creates a chain of this many jobs, each of which needs the previous one's dataset. Returns the last dataset. */
-async function makeChain(server: TestServer, client: Client, count: number, input: JobInput): Promise<string> {
+export async function makeChain(server: TestServer, client: Client, count: number, input: JobInput): Promise<string> {
   const lineage = await openLineage(server, client);
   const prefix = `chain_${randomUUID().slice(0, 8)}`;
   let last: Made | undefined;
@@ -28,7 +28,7 @@ async function makeChain(server: TestServer, client: Client, count: number, inpu
 }
 
 /** Runs it to its end; polls rarely and for little, because the cores are what is measured. */
-async function runChain(client: Client, dataset: string): Promise<Pipeline> {
+export async function runChain(client: Client, dataset: string): Promise<Pipeline> {
   const { name } = (await client.call(routes.triggerPipeline, { body: { datasets: [dataset] } })).pipeline;
   for (;;) {
     const active = await client.call(routes.listJobs, { query: { status: ["ACTIVE"], limit: 1 } });

@@ -43,15 +43,18 @@ export async function skipUnless(name: string, have: () => Promise<unknown>): Pr
   }
 }
 
-/** Builds the program under a lock, which the kernel releases even after a crash. Moves it to its final path last. */
+/**
+ * Builds the program under a lock, which the kernel releases even after a crash, with the Go release that it wants.
+ * Moves it to its final path last; Go names it after the last part of its source.
+ */
 const buildScript = `
 place=$1 name=$2 source=$3
 [ -x "$place/$name" ] && exit 0
 command -v go >/dev/null || { echo "there is no Go to build it with" >&2; exit 1; }
 echo "Building $source (once, some minutes)" >&3
 rm -rf "$place.part" && mkdir -p "$place.part" "$place" &&
-  GOBIN="$place.part" GOFLAGS=-p=1 nice -n 10 go install "$source" &&
-  mv "$place.part/$name" "$place/$name" && rm -rf "$place.part"
+  GOBIN="$place.part" GOFLAGS=-p=1 GOTOOLCHAIN=auto nice -n 10 go install "$source" &&
+  mv "$place.part/"* "$place/$name" && rm -rf "$place.part"
 `;
 
 async function build(program: GoProgram): Promise<void> {

@@ -12,6 +12,7 @@ const cache = join(repository, ".cache");
 export interface Virtualenv {
   /** Name of the folder in .cache; it contains the version, so that another version gets another folder. */
   readonly name: string;
+  /** A requirement of pip, or several with spaces between them. */
   readonly requirement: string;
 }
 
@@ -50,11 +51,12 @@ async function findPython(): Promise<string> {
  */
 const buildScript = `
 venv=$1 python=$2 requirement=$3
+set -f
 [ "$(cat "$venv/.ready" 2>/dev/null)" = "$venv" ] && exit 0
 echo "Building a virtualenv with $requirement (once, about two minutes)" >&3
 rm -rf "$venv"
 "$python" -m venv "$venv" &&
-  "$venv/bin/python" -m pip install --quiet --retries 1 --disable-pip-version-check "$requirement" &&
+  "$venv/bin/python" -m pip install --quiet --retries 1 --disable-pip-version-check $requirement &&
   printf %s "$venv" >"$venv/.ready"
 `;
 
