@@ -49,7 +49,10 @@ export interface JobSpec {
   readonly workers: number;
   /** 0 runs first, 5 last. */
   readonly priority: number;
-  /** Whether another attempt follows if this one is lost. It must not begin while this one may still run. */
+  /**
+   * Whether another attempt follows if this one is lost, by the rules of this moment. It must not begin while this one
+   * may still run.
+   */
   readonly isRetried: boolean;
   /** Access to the team's datasets; null if the job does not use the dataset library. */
   readonly datasets: DatasetAccess | null;
@@ -90,11 +93,17 @@ export type Observation =
   | { readonly state: "RUNNING"; readonly steps: readonly Step[]; readonly querying: boolean }
   | Exited
   /** The attempt ended without an exit code. */
-  | { readonly state: "LOST"; readonly steps: readonly Step[]; readonly why: string }
+  | ({ readonly state: "LOST"; readonly steps: readonly Step[]; readonly why: string } & Doubt)
   /** The engine cannot determine the state at the moment. The attempt is not treated as LOST then. */
   | { readonly state: "UNKNOWN"; readonly error: unknown };
 
-interface Exited {
+/** Whether the attempt has ended for certain. */
+interface Doubt {
+  /** Set if the attempt may go on on a machine that nobody reaches, for ever. No other attempt may follow then. */
+  readonly mayRunOn?: true;
+}
+
+interface Exited extends Doubt {
   readonly state: "EXITED";
   readonly steps: readonly Step[];
   readonly exit: Exit;

@@ -1,6 +1,6 @@
 /** Follows open attempts. Records their steps and how they ended, and carries out cancellations. */
 
-import type { Step } from "@millrace/contract";
+import { localEngine, type Step } from "@millrace/contract";
 import { withNamesakes } from "../domain/datasets/dataset-namesakes.ts";
 import { readSpec } from "../domain/lifecycle/job-documents.ts";
 import { overTime } from "../domain/lifecycle/retries.ts";
@@ -109,7 +109,7 @@ async function look(context: Observing, attempts: readonly OpenAttempt[]): Promi
   const seen = await observe(context, attempts);
   const ended: Ended[] = [];
   for (const attempt of attempts) {
-    const observation = asLost(attempt, seen.get(keyOf(attempt)));
+    const observation = asLost(context, attempt, seen.get(keyOf(attempt)));
     if (observation?.state === "EXITED" || observation?.state === "LOST") ended.push({ attempt, observation });
     else if (observation) await tryProgress(context, attempt, observation, starting.has(keyOf(attempt)));
   }
@@ -118,13 +118,19 @@ async function look(context: Observing, attempts: readonly OpenAttempt[]): Promi
 
 /**
  * An attempt that has begun and that the engine no longer knows is lost, for example because its folder was deleted. It
- * must not be taken for one that never started: its job would run twice, or never end.
+ * must not be taken for one that never started: its job would run twice, or never end. What its runner on another
+ * machine was told is not known any more.
  */
-function asLost({ status, steps }: OpenAttempt, observation: Observation | undefined): Observation | undefined {
+function asLost(
+  { cluster }: Observing,
+  { status, steps }: OpenAttempt,
+  observation: Observation | undefined,
+): Observation | undefined {
   if (observation?.state !== "ABSENT") return observation;
   const begun = JSON.parse(steps ?? "[]") as Step[];
   if (status !== "RUNNING" && begun.length === 0) return observation;
-  return { state: "LOST", steps: begun, why: "the engine no longer knows it; its files may have been deleted" };
+  const why = "the engine no longer knows it; its files may have been deleted";
+  return { state: "LOST", steps: begun, why, ...(cluster.engine === localEngine ? {} : { mayRunOn: true }) };
 }
 
 /**
@@ -296,11 +302,11 @@ async function acceptCollected(context: Observing, end: Ended, result: Result): 
 async function resultOf(context: FollowContext, { attempt, observation }: Ended): Promise<Result> {
   const steps = JSON.stringify(observation.steps);
   const signalled = attempt.signalled_at !== null;
-  const base = { fence: fenceOf(attempt), signalled, inPipeline: attempt.pipeline_id !== null };
+  const isLast = observation.mayRunOn ?? false;
+  const base = { fence: fenceOf(attempt), signalled, isLast, inPipeline: attempt.pipeline_id !== null };
   if (observation.state === "LOST") {
     const error_message = `The job was lost: ${observation.why}.`;
-    const lastWords = "The job was not run again; rerun it if running it twice is safe.";
-    return { ...base, status: "FAILED", lastWords, changes: { steps, error_message } };
+    return { ...base, status: "FAILED", lastWords: notAgain(isLast), changes: { steps, error_message } };
   }
   const { exit } = observation;
   const overLimit = limitOf(attempt, observation);
@@ -314,8 +320,11 @@ async function resultOf(context: FollowContext, { attempt, observation }: Ended)
   });
   const changes = { steps, exit_code: exit.code, finished_at: iso(exit.finishedAt), ...told };
   const good = exit.code === 0 && overLimit === null;
-  return { ...base, status: good ? "COMPLETE" : "FAILED", changes };
+  return { ...base, status: good ? "COMPLETE" : "FAILED", ...(isLast ? { lastWords: notAgain(true) } : {}), changes };
 }
+
+const notAgain = (mayRunOn: boolean) =>
+  `The job was not run again${mayRunOn ? ", and it may still run on its cluster" : ""}; rerun it if running it twice is safe.`;
 
 /**
  * Returns the limit that the attempt exceeded; null if there is none. If a script exits with code 0 just as its time

@@ -286,6 +286,13 @@ export function engineConformance(
       assert.equal(await log(job.key), "");
     });
 
+    it("runs a script with a Python that meets its conditions", async () => {
+      const job = spec("print('it is')", { queryType: "PYTHON", pythonVersion: ">=3.9, <4" });
+      await engine.submit(job);
+      assert.equal((await until(job.key, "EXITED")).exit.code, 0);
+      assert.match(await log(job.key), /it is/);
+    });
+
     it("refuses an unavailable Python version and lists the available ones", async () => {
       const job = spec("print(1)", { queryType: "PYTHON", pythonVersion: "3.99" });
       const told = /3\.99.*Installed versions: .*3\.\d+/;

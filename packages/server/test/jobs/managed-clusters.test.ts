@@ -315,6 +315,18 @@ describe("a managed cluster", () => {
     }
   });
 
+  it("begins no other attempt because of retries that the team was given meanwhile: the runner has no lease", async () => {
+    const { id } = await createJob(client, on("hpc", "sleep 1000"));
+    await waitForStatus(client, id, ["RUNNING"]);
+    const params = { team_name: "main" };
+    await client.call(routes.updateTeam, { params, body: { job_retries: 1 } });
+    await endForeignAttempts(server.store, "another data folder", Date.now());
+    const { status, error_message, retried } = await waitForEnd(client, id);
+    assert.deepEqual([status, retried], ["FAILED", 0]);
+    assert.match(error_message ?? "", /Run the job again/);
+    await client.call(routes.updateTeam, { params, body: { job_retries: 0 } });
+  });
+
   it("that never answers holds up no change, neither its own nor that of another cluster", async () => {
     MoodyPlacer.hangs = true;
     // The loops of the newly opened engine wait for its list.

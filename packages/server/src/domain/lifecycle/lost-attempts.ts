@@ -16,6 +16,7 @@ import { getJob } from "../../store/queries/jobs/jobs.ts";
 import { lockPipelinesOf } from "../../store/queries/pipelines/pipelines.ts";
 import { iso } from "../time/clock.ts";
 import { endJob } from "./end-job.ts";
+import { readSpec } from "./job-documents.ts";
 import { planRetry } from "./retries.ts";
 
 type LostAttempt = Pick<
@@ -29,6 +30,11 @@ interface Loss {
   readonly finished_at: string;
   /** When a job with retries left may begin another attempt; null if it gets none. */
   readonly retryAt: number | null;
+  /**
+   * Whether only retries count that the job itself asks for. Those of its team may be newer than the attempt: then its
+   * runner knows of no lease, and may go on for ever.
+   */
+  readonly onlyOwnRetries?: boolean;
 }
 
 /**
@@ -45,7 +51,8 @@ export async function endLostAttempt(db: Db, lost: LostAttempt, loss: Loss, now:
     await endJob(db, { ...from, from: statesBefore("CANCELED"), to: "CANCELED", changes }, now);
     return;
   }
-  const job = loss.retryAt === null ? undefined : await getJob(db, id);
+  const found = loss.retryAt === null ? undefined : await getJob(db, id);
+  const job = found && loss.onlyOwnRetries && !readSpec(found).retries ? undefined : found;
   const failure = { error_message, finished_at, exit_code: null, error_stack: null };
   if (job && (await planRetry(db, job, failure, now, loss.retryAt ?? now))) return;
   await endJob(
@@ -69,7 +76,8 @@ export async function endForeignAttempts(store: Store, serverId: string, now: nu
     );
     for (const attempt of attempts) {
       const retryAt = now + 1000 * leaseOf(attempt);
-      await endLostAttempt(db, attempt, { error_message, finished_at: iso(now), retryAt }, now);
+      const onlyOwnRetries = attempt.engine !== localEngine;
+      await endLostAttempt(db, attempt, { error_message, finished_at: iso(now), retryAt, onlyOwnRetries }, now);
     }
   });
 }

@@ -65,6 +65,9 @@ const mostSubmissions = 8;
 
 const usualSilenceMs = 60_000;
 
+/** What the folder of an attempt notes as its lease if its runner was told of none. */
+const noLease = "0";
+
 /** What the engine says of a runner: that it waits or runs, or how it ended. */
 interface Told {
   readonly placed: Placed | undefined;
@@ -125,7 +128,7 @@ export class RunnerEngine implements Engine {
     folder.make();
     if (!folder.has("job")) {
       for (const [index, file] of spec.files.entries()) await file.placeAt(`${folder.path}/file.${index}`);
-      if (spec.isRetried) folder.write("lease", String(this.#terms.leaseSeconds));
+      folder.write("lease", spec.isRetried ? String(this.#terms.leaseSeconds) : noLease);
       folder.writeJson("limits", this.#terms.limits);
       folder.writeJson("job", travellingJob(spec, this.#scripts, this.#terms));
     }
@@ -198,25 +201,35 @@ export class RunnerEngine implements Engine {
     if (claim?.instance === null) return { state: "ABSENT" };
     const isGone = this.#isGone(key, placed) || ended !== undefined;
     if (claim === undefined) return this.#unclaimed(attempt, { placed, ended }, isGone);
+    const mayRunOn = this.#mayRunOn(folder, ended);
     if (placed === undefined && this.#forced.isRemoved(key) && this.#mayEnd(folder, key, isGone))
-      return this.#exited(folder, this.#options.runners.endRemoved(key));
+      return this.#exited(folder, this.#options.runners.endRemoved(key, mayRunOn));
     const steps = stepsOf(begunPhases(folder.steps()), undefined);
     // If the engine knows for certain that the runner has ended, nobody has to wait for its lease.
-    const lease = !ended?.isCertain && folder.has("lease") ? 1000 * this.#leaseOf(folder) : 0;
+    const lease = ended?.isCertain ? 0 : 1000 * this.#leaseOf(folder);
     if (!isGone || !this.#isSilent(key, this.#silenceMs + lease))
       return { state: "RUNNING", steps, querying: steps.at(-1)?.name === "query" };
     return {
       state: "LOST",
       steps,
       why: `its runner on ${claim.host} ended without a word${ended === undefined ? "" : ` (${ended.how})`}`,
+      ...(mayRunOn ? { mayRunOn } : {}),
     };
   }
+
+  /**
+   * Whether a runner that is neither listed nor heard may go on for ever: nobody knows for certain that it ended, and it
+   * was told of no lease. The rules by which its job is retried may have been changed since it was told.
+   */
+  #mayRunOn = (folder: RunnerFolder, ended: EndedRunner | undefined) =>
+    !ended?.isCertain && this.#leaseOf(folder) === 0;
 
   #exited(folder: RunnerFolder, end: End): Observation {
     const { code, phase, finishedAt, metrics } = end;
     const steps = stepsOf(begunPhases(end.steps), finishedAt);
     const overLimit = folder.text("limit") || this.#limitWords(folder, end) || this.#overLog(folder);
-    return { state: "EXITED", steps, exit: { code, phase, finishedAt }, metrics, overLimit };
+    const doubt = end.mayRunOn ? { mayRunOn: end.mayRunOn } : {};
+    return { state: "EXITED", steps, exit: { code, phase, finishedAt }, metrics, overLimit, ...doubt };
   }
 
   /**
@@ -225,7 +238,7 @@ export class RunnerEngine implements Engine {
    * node that the engine has lost, so that its lease decides.
    */
   #mayEnd = (folder: RunnerFolder, key: string, isGone: boolean) =>
-    !folder.has("lease") || (isGone && !this.#isSilent(key, this.#silenceMs));
+    this.#leaseOf(folder) === 0 || (isGone && !this.#isSilent(key, this.#silenceMs));
 
   /** The state of an attempt that no runner has claimed. */
   #unclaimed({ key, handle }: Attempt, { placed, ended }: Told, isGone: boolean): Observation {
@@ -266,8 +279,11 @@ export class RunnerEngine implements Engine {
   /** An attempt keeps the limits that its runner got, also if the server was restarted with others. */
   #limitsOf = (folder: RunnerFolder): RemoteLimits => folder.limits() ?? this.#terms.limits;
 
-  /** The same for the lease; attempts of older versions have not noted its seconds. */
-  #leaseOf = (folder: RunnerFolder): number => Number(folder.text("lease")) || this.#terms.leaseSeconds;
+  /** The same for the lease in seconds, 0 without one. Attempts of older versions have noted only that there is one. */
+  #leaseOf(folder: RunnerFolder): number {
+    const noted = folder.text("lease");
+    return noted === "" && folder.has("lease") ? this.#terms.leaseSeconds : Number(noted);
+  }
 
   #noteWaiting(key: string, { isRunning, reason }: Placed): void {
     const since = this.#waiting.get(key)?.since ?? performance.now();

@@ -38,6 +38,8 @@ export interface End extends Exit {
   /** The limit that ended the job, as its runner reported it. */
   readonly overLimit: RunnerLimit | null;
   readonly metrics: string | null;
+  /** Set if the server ended the attempt, and its runner may go on on a machine that nobody reaches. */
+  readonly mayRunOn?: true;
 }
 
 export type RunnerLimit = (typeof runnerLimits)[number];

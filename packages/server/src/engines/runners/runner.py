@@ -22,6 +22,7 @@ import re
 import resource
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,8 @@ import uuid
 REFUSED = 91
 CANNOT_RUN = 92
 
+# A runner that has not reached its server for this many seconds, so that it knows no job, leaves its place to others.
+MOST_UNCLAIMED = 24 * 3600
 # Seconds that one request may take; a beat is answered after at most `BEAT` seconds.
 PATIENCE = 60
 BEAT = 5
@@ -98,13 +101,16 @@ class Server:
         self.key = key
         self.secret = ""
 
-    def call(self, name, body, query=None, tries=None):
-        """Returns the answer as an object. Raises Refused if the server says that there is nothing to do here."""
-        left = [tries]
+    def call(self, name, body, query=None, tries=None, seconds=None):
+        """
+        Returns the answer as an object. Raises Refused if the server says that there is nothing to do here, and
+        TimeoutError after so many tries or seconds without an answer.
+        """
+        left, began = [tries], time.monotonic()
 
         def gives_up():
             left[0] = left[0] and left[0] - 1
-            return left[0] == 0
+            return left[0] == 0 or (seconds is not None and time.monotonic() - began > seconds)
 
         return self.repeat(lambda: self.send(name, body, query or {}), gives_up)
 
@@ -278,14 +284,21 @@ class LogSender(threading.Thread):
             self.send()
         except Refused:
             self.attempt.refused = True
-        except Exception as error:  # The main thread says it.
-            self.problem = error
         self.attempt.log_done.set()
 
     def send(self):
-        with open(self.path, "rb") as file:
-            while self.pass_on(file):
-                pass
+        try:
+            with open(self.path, "rb") as file:
+                while self.pass_on(file):
+                    pass
+        except Refused:
+            raise
+        except Exception as error:  # The end of the job counts all the same.
+            self.problem = error
+
+    def owed(self):
+        """Returns the size of the log that the server is to have; if it cannot be sent, what the server has."""
+        return self.size() if self.problem is None else self.offset
 
     def pass_on(self, file):
         over = self.attempt.over.is_set()
@@ -328,7 +341,6 @@ class Watch(threading.Thread):
 
     def run(self):
         while not self.attempt.over.wait(SAMPLE):
-            self.attempt.usage = self.processes.usage()
             over = self.exceeded()
             if over is not None:
                 self.attempt.over_limit = self.attempt.over_limit or over
@@ -337,20 +349,34 @@ class Watch(threading.Thread):
                 self.processes.signal(signal.SIGKILL)
 
     def exceeded(self):
+        # What a job does may make one of these fail. The others hold all the same, and the next sample may succeed.
+        checks = {"usage": self.sample, "lease": self.is_unheard, "log": self.sender.is_over}
+        checks.update(memory=self.is_memory_over, processes=self.is_crowded, disk=self.is_disk_over)
+        for name, is_over in checks.items():
+            try:
+                if is_over():
+                    return name
+            except Exception:
+                continue
+        return None
+
+    def sample(self):
+        self.attempt.usage = self.processes.usage()
+
+    def is_unheard(self):
+        return self.lease is not None and time.monotonic() - self.attempt.heard > self.lease
+
+    def is_memory_over(self):
         # Adding up what processes share is quick and gives too much, so that it only tells when to look closer.
-        if 0 < self.limits["memory"] < self.attempt.usage["memory_bytes"] and self.processes.memory() > self.limits["memory"]:
-            return "memory"
-        if 0 < self.limits["processes"] < self.processes.tasks:
-            return "processes"
-        if self.sender.is_over():
-            return "log"
-        if self.lease is not None and time.monotonic() - self.attempt.heard > self.lease:
-            return "lease"
-        return "disk" if self.limits["disk"] > 0 and self.is_disk_over() else None
+        most = self.limits["memory"]
+        return 0 < most < self.attempt.usage["memory_bytes"] and self.processes.memory() > most
+
+    def is_crowded(self):
+        return 0 < self.limits["processes"] < self.processes.tasks
 
     def is_disk_over(self):
         began = time.monotonic()
-        if began < self.count_next:
+        if self.limits["disk"] == 0 or began < self.count_next:
             return False
         # The log has a limit of its own.
         used = disk_usage(self.folder, self.sender.path)
@@ -375,22 +401,35 @@ def limit_open_files(most):
 
 
 def disk_usage(folder, without):
-    """Returns the bytes that the files below a folder occupy, except one. A file with several names counts once."""
-    seen, total = set(), 0
-    for path, folders, files in os.walk(folder):
-        for name in folders + files:
-            entry = os.path.join(path, name)
+    """
+    Returns the bytes that the files below a folder occupy, except one. A file with several names counts once. Folders
+    may be nested as deeply as a job likes, so this is not recursive.
+    """
+    skipped = without and os.stat(without)
+    seen, total, waiting = set(), 0, [folder]
+    while waiting:
+        for entry in entries(waiting.pop()):
             try:
                 found = os.lstat(entry)
             except OSError:
                 continue
-            if entry == without:
+            # By its number, because its name may have become that of another file.
+            if skipped and os.path.samestat(found, skipped):
                 continue
+            if stat.S_ISDIR(found.st_mode):
+                waiting.append(entry)
             if found.st_nlink == 1 or (found.st_dev, found.st_ino) not in seen:
                 total += found.st_blocks * 512
             if found.st_nlink > 1:
                 seen.add((found.st_dev, found.st_ino))
     return total
+
+
+def entries(folder):
+    try:
+        return [os.path.join(folder, name) for name in os.listdir(folder)]
+    except OSError:
+        return []
 
 
 class KeptEnvironments:
@@ -513,6 +552,35 @@ def locked(path, how):
     return None
 
 
+def satisfies(version, wanted):
+    """Tells whether a version of Python is the one that is wanted: `3.12`, or conditions such as `>=3.10,<3.13`."""
+    return all(meets(version, condition.strip()) for condition in wanted.split(","))
+
+
+def meets(version, condition):
+    found = re.fullmatch(r"(>=|<=|==|!=|~=|>|<)? ?v?([\d.]+?)(\.\*)?", condition)
+    if found is None:
+        return False
+    operator, bound = found[1] or "==", found[2]
+    order = numbers(version), numbers(bound)
+    is_within = f"{version}.".startswith(f"{bound}.")
+    return {
+        "==": is_within,
+        "!=": not is_within,
+        "~=": order[0] >= order[1] and version.startswith(bound.rpartition(".")[0] + "."),
+        ">=": order[0] >= order[1],
+        "<=": order[0] <= order[1] or is_within,
+        ">": order[0] > order[1] and not is_within,
+        "<": order[0] < order[1],
+    }[operator]
+
+
+def numbers(version):
+    """Returns the numbers of a version, so that versions can be compared: 3.9 is older than 3.10, and 3 is 3.0."""
+    parts = [int(re.match(r"\d*", part)[0] or 0) for part in version.split(".")]
+    return parts + [0] * (8 - len(parts))
+
+
 class Beats(threading.Thread):
     """Tells the server that the attempt is alive, and obeys its orders. The server answers a beat when there is one."""
 
@@ -576,14 +644,14 @@ class Runner:
         self.beats = Beats(server, self.attempt, self.processes)
         self.work = os.path.join(folder, "work")
         self.input = os.path.join(folder, "input")
-        self.log = os.path.join(folder, "log")
+        # The path of the log that the job cannot take away: it stays, also if the file is removed or replaced.
+        self.log = f"/proc/self/fd/{os.open(os.path.join(folder, 'log'), os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)}"
         self.python = sys.executable
         self.kept = KeptEnvironments.of(os.environ)
 
     def run(self):
         for path in (self.work, self.input):
             os.mkdir(path, 0o700)
-        open(self.log, "wb").close()
         limits = self.job["limits"]
         limit_open_files(limits.get("open_files", 0))
         sender = LogSender(self.server, self.log, self.attempt, limits.get("log", 0))
@@ -600,7 +668,7 @@ class Runner:
         if self.attempt.refused:
             return REFUSED
         if sender.problem is not None:
-            raise sender.problem
+            print(f"The log could not be sent in full: {sender.problem}", file=sys.stderr)
         report = {"exit_code": code, "phase": phase, "finished_at": finished, "metrics": self.metrics()}
         # The job may have written much just before its end.
         over = self.attempt.over_limit or ("log" if sender.is_over() else None)
@@ -626,7 +694,7 @@ class Runner:
         """
         while True:
             try:
-                self.server.call("end", {**report, "log_size": sender.size()})
+                self.server.call("end", {**report, "log_size": sender.owed()})
                 return
             except Rejected:
                 if report["metrics"] is None and report["usage"] is None:
@@ -649,7 +717,7 @@ class Runner:
         code, last = 0, "start"
         try:
             self.python = self.choose_python()
-        except LookupError as error:
+        except (LookupError, OSError) as error:
             self.say(str(error))
             return 1, last
         for name, wanted, run in phases:
@@ -667,20 +735,25 @@ class Runner:
         return code, last
 
     def choose_python(self):
-        """Returns the interpreter of the version that the job asks for; without a wish, the runner's own."""
+        """
+        Returns the interpreter that the job asks for: the runner's own, or the newest one on PATH that matches. Without
+        a wish, it is the runner's own.
+        """
         wanted = self.job["python_version"]
-        if wanted is None or f"{platform.python_version()}.".startswith(f"{wanted}."):
+        own = platform.python_version()
+        if wanted is None or satisfies(own, wanted):
             return sys.executable
-        found = shutil.which("python" + ".".join(wanted.split(".")[:2]))
-        if found is not None and self.version_of(found).startswith(wanted):
-            return found
-        others = {self.version_of(path) for path in self.pythons()} | {platform.python_version()}
+        found = {self.version_of(path): path for path in self.pythons()}
+        newest = sorted(filter(None, {*found, own}), key=numbers, reverse=True)
+        chosen = next((version for version in newest if satisfies(version, wanted)), None)
+        if chosen is not None:
+            return found[chosen]
         raise LookupError(
-            f"Python {wanted} is not installed on {platform.node()}. Installed versions: {', '.join(sorted(others))}."
+            f"Python {wanted} is not installed on {platform.node()}. Installed versions: {', '.join(newest)}."
         )
 
     def pythons(self):
-        names = (f"python3.{minor}" for minor in range(9, 20))
+        names = ["python3", *(f"python3.{minor}" for minor in range(40))]
         return [path for path in map(shutil.which, names) if path]
 
     def version_of(self, python):
@@ -695,7 +768,8 @@ class Runner:
             return 1
 
     def say(self, text):
-        with open(self.log, "ab") as file:
+        # The machine's disk may be full. What cannot be said does not keep the runner from reporting the end.
+        with contextlib.suppress(OSError), open(self.log, "ab") as file:
             file.write(text.encode("utf-8", "replace") + b"\n")
 
     def start(self, words, environment=None, folder=None):
@@ -862,10 +936,13 @@ def main():
     server.secret = code
     instance = {"instance": str(uuid.uuid4()), "host": platform.node(), "python": platform.python_version()}
     try:
-        job = server.call("claim", instance)
+        job = server.call("claim", instance, seconds=MOST_UNCLAIMED)
     except Refused as refusal:
         print(f"The server gives this runner nothing to run: {refusal}", file=sys.stderr)
         return REFUSED
+    except TimeoutError as error:
+        print(f"The server could not be reached, so this runner gives up: {error}", file=sys.stderr)
+        return CANNOT_RUN
     server.secret = job.pop("token")
     folder = tempfile.mkdtemp(prefix="millrace-", dir=os.environ.get("MILLRACE_RUNNER_FOLDER") or None)
     try:

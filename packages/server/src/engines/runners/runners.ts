@@ -218,13 +218,14 @@ export class Runners {
 
   /**
    * Ends an attempt whose runner was removed and has not reported the end. Nothing that the runner says later counts.
-   * Returns the end.
+   * `mayRunOn` is set if nobody knows whether the runner has ended. Returns the end.
    */
-  endRemoved(key: string): End {
+  endRemoved(key: string, mayRunOn: boolean): End {
     const folder = this.folder(key);
     const steps = folder.steps();
     const phase = steps.at(-1)?.name ?? "start";
-    const end = { code: killed, phase, finishedAt: Date.now(), steps, overLimit: null, metrics: null };
+    const doubt = mayRunOn ? { mayRunOn } : {};
+    const end = { code: killed, phase, finishedAt: Date.now(), steps, overLimit: null, metrics: null, ...doubt };
     folder.writeJson("end", end satisfies End);
     return end;
   }
@@ -235,7 +236,7 @@ export class Runners {
    */
   async abandon(key: string): Promise<void> {
     const folder = this.folder(key);
-    if ((await folder.hasJob()) && !folder.end()) this.endRemoved(key);
+    if ((await folder.hasJob()) && !folder.end()) this.endRemoved(key, true);
     this.#orders.emit(key);
     this.forget(key);
     await folder.clean();

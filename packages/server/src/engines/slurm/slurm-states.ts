@@ -56,6 +56,7 @@ export function endInWords(job: SlurmEnd): string {
 /** What exit codes of the shell that starts the runner, and of the runner itself, mean. */
 const hints: Readonly<Record<number, string>> = {
   91: ": the server refused the runner",
+  92: ": the runner did not reach the server",
   126: ": the Python of the cluster cannot be run on that node",
   127: ": the Python of the cluster is not on that node",
 };

@@ -50,7 +50,8 @@ function write(key: string, name: string, text: string): void {
 }
 
 function submit(job: RemoteJob): string {
-  if (job.pythonVersion !== null && !pythonVersion.startsWith(job.pythonVersion))
+  // Conditions (`>=3.9`) are not looked at: the Python of this machine meets those of the tests.
+  if (job.pythonVersion !== null && /^\d/.test(job.pythonVersion) && !pythonVersion.startsWith(job.pythonVersion))
     throw new Refused(`Python ${job.pythonVersion} is not installed. Installed versions: ${pythonVersion}.`);
   if (job.needs.length > 0) throw new Refused(`The fake engine runs plain scripts: it has no ${job.needs.join(", ")}.`);
   if (!has(job.key, "bundle.json") && !has(job.key, "claim")) {

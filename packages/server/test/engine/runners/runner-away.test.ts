@@ -4,7 +4,7 @@ import { existsSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Fault, type FaultProxy, startFaultProxy } from "@millrace/testing/servers/fault-proxy.ts";
-import type { JobFile } from "../../../src/engines/engine.ts";
+import type { JobFile, Observation } from "../../../src/engines/engine.ts";
 import type { RunnerEngine } from "../../../src/engines/runners/runner-engine.ts";
 import { attemptNamed, observeOne } from "../../support/attempts.ts";
 import { until } from "../../support/until.ts";
@@ -202,13 +202,21 @@ describe("a runner", () => {
   it("that may be followed by another counts as lost only after its lease", async () => {
     begin(() => undefined);
     const leased = await ground.open({ leaseSeconds: 1000 });
-    const job = ground.spec("echo up; sleep 1000", { isRetried: true });
-    await leased.submit(job);
-    await until(async () => (await ground.log(job.key)).length > 0);
-    for (const pid of ground.placer.runners(job.key)) process.kill(pid, "SIGKILL");
-    // An engine without a lease takes the same attempt as lost: by then this one has waited as long.
-    const hasty = await ground.open({ leaseSeconds: 0 });
-    await untilState(hasty, job.key, "LOST");
-    assert.equal((await observeOne(leased, job.key)).state, "RUNNING");
+    const script = "echo up; sleep 1000";
+    const [retried, single] = [ground.spec(script, { isRetried: true }), ground.spec(script)];
+    // One after another, so that the first has been missing for longer when the second is lost.
+    for (const { key, ...rest } of [retried, single]) {
+      await leased.submit({ key, ...rest });
+      await until(async () => (await ground.log(key)).length > 0);
+      for (const pid of ground.placer.runners(key)) process.kill(pid, "SIGKILL");
+      await until(async () => !(await ground.placer.list()).has(key));
+    }
+    const both = [retried, single].map(({ key }) => attemptNamed(key));
+    let seen: ReadonlyMap<string, Observation> = new Map();
+    await until(async () => {
+      seen = await leased.observe(both);
+      return seen.get(single.key)?.state === "LOST";
+    });
+    assert.equal(seen.get(retried.key)?.state, "RUNNING");
   });
 });

@@ -90,6 +90,7 @@ describe("a runner that beats and obeys nothing", () => {
   };
   const exitOf = (seen: Observation) =>
     seen.state === "EXITED" ? { code: seen.exit.code, overLimit: seen.overLimit } : seen.state;
+  const mayRunOn = (seen: Observation) => seen.state === "EXITED" && seen.mayRunOn === true;
 
   it("is removed by its cluster 15 seconds after the order to kill, and its attempt is over", async () => {
     const engine = await open();
@@ -101,6 +102,7 @@ describe("a runner that beats and obeys nothing", () => {
     await pass(1, key, cancel);
     assert.deepEqual(removals, [key]);
     assert.deepEqual(exitOf(await observeOne(engine, key)), { code: 137, overLimit: null });
+    assert.ok(mayRunOn(await observeOne(await open(), key)), "no other attempt may follow, also by another server");
     await assert.rejects(runners.beat(key, beat, new AbortController().signal), { why: "over" });
     assert.throws(() => runners.append(key, 0, Buffer.from("more")), { why: "over" });
     runners.end(key, report);
@@ -187,6 +189,7 @@ describe("a runner that beats and obeys nothing", () => {
     assert.deepEqual([removals.length, (await observeOne(engine, key)).state], [1, "RUNNING"]);
     await pass(300, key, look);
     assert.deepEqual(exitOf(await observeOne(engine, key)), { code: 137, overLimit: "Enough." });
+    assert.ok(!mayRunOn(await observeOne(engine, key)));
   });
 
   it("cannot run longer or write more than its limits, whatever it says of its age", async () => {
@@ -235,7 +238,7 @@ describe("a runner that beats and obeys nothing", () => {
 
 describe("a runner that its cluster calls ended", () => {
   /** Returns the states of an attempt that may be followed by another, a minute and a lease after its runner fell silent. */
-  async function states(isCertain: boolean) {
+  async function states(isCertain: boolean, isRetried = true) {
     const jobsDir = mkdtempSync(join(tmpdir(), "millrace-ended-"));
     let now = 1000;
     const runners = new Runners(
@@ -243,7 +246,7 @@ describe("a runner that its cluster calls ended", () => {
       () => {},
       () => now,
     );
-    const spec = jobSpec({ jobId: "lost", query: "true", isRetried: true });
+    const spec = jobSpec({ jobId: "lost", query: "true", isRetried });
     const placer = {
       place: async () => "handle",
       list: async () => new Map(),
@@ -257,7 +260,8 @@ describe("a runner that its cluster calls ended", () => {
     const seen: string[] = [];
     for (const seconds of [59, 2, 898, 2]) {
       now += 1000 * seconds;
-      seen.push((await observeOne(engine, spec.key)).state);
+      const observed = await observeOne(engine, spec.key);
+      seen.push(observed.state + (observed.state === "LOST" && observed.mayRunOn ? ", may run on" : ""));
     }
     rmSync(jobsDir, { recursive: true });
     return seen;
@@ -269,6 +273,11 @@ describe("a runner that its cluster calls ended", () => {
 
   it("is followed by another without a wait if the cluster knows for certain", async () => {
     assert.deepEqual(await states(true), ["RUNNING", "LOST", "LOST", "LOST"]);
+  });
+
+  it("may run on for ever if it has no lease, unless the cluster knows for certain", async () => {
+    assert.deepEqual(await states(false, false), ["RUNNING", ...Array(3).fill("LOST, may run on")]);
+    assert.deepEqual(await states(true, false), ["RUNNING", "LOST", "LOST", "LOST"]);
   });
 
   it("is quoted in short, whatever the cluster says", async () => {

@@ -98,6 +98,40 @@ for thread in range(9):
     assert.deepEqual(await endOf({ seconds: 1 }, "sleep 1000"), over("1 seconds (server setting MILLRACE_JOB_SECONDS"));
   });
 
+  /** What a job may do, also by mistake (`rm -rf /tmp/*`), to the file that holds its log on the node. */
+  for (const [what, does] of [
+    ["removes its log", 'rm "$(readlink /proc/$$/fd/1)"'],
+    [
+      "puts a large file in the place of its log",
+      'rm "$(readlink /proc/$$/fd/1)"; head -c 30000000 /dev/zero > ../log',
+    ],
+    ["removes all of its runner's files", 'rm -rf "$(dirname "$(readlink /proc/$$/fd/1)")"'],
+  ] as const) {
+    it(`hold for a job that ${what}`, async () => {
+      const crowd = `${does}; for i in 1 2 3 4 5 6 7 8; do sleep 1000 & done; sleep 1000`;
+      const large = `${does}; cd /; head -c 3000000 /dev/zero; sleep 1000`;
+      const [tasks, log] = await Promise.all([endOf({ processes: 5 }, crowd), endOf({ log: mebibyte }, large)]);
+      assert.deepEqual(tasks, over("5 processes (server setting MILLRACE_JOB_PROCESSES"));
+      assert.deepEqual(log, over("1 MiB of log (server setting MILLRACE_JOB_LOG"));
+    });
+
+    it(`leave the exit code and the log to a job that ${what}`, async () => {
+      const job = ground.spec(`echo before; ${does}; echo after; exit 6`);
+      await ground.engine.submit(job);
+      assert.equal((await untilState(ground.engine, job.key, "EXITED")).exit.code, 6);
+      assert.equal(String(await ground.log(job.key)), "before\nafter\n");
+    });
+  }
+
+  it("count files that are called like the log, and those below a thousand folders", async () => {
+    const files = [
+      'rm "$(readlink /proc/$$/fd/1)"; head -c 30000000 /dev/zero > ../log; sleep 1000',
+      "path=$(printf 'd/%.0s' $(seq 1100)); mkdir -p $path; head -c 30000000 /dev/zero > $path/file; sleep 1000",
+    ];
+    for (const end of await Promise.all(files.map((query) => endOf({ disk: 10 * mebibyte }, query))))
+      assert.deepEqual(end, over("10 MiB in its folders (server setting MILLRACE_JOB_DISK"));
+  });
+
   it("leave a job alone that keeps them", async () => {
     const limits = { memory: 500 * mebibyte, processes: 50, disk: 100 * mebibyte, log: mebibyte, seconds: 500 };
     assert.deepEqual(await endOf(limits, "sleep 2; exit 6"), { code: 6, overLimit: null });

@@ -64,10 +64,13 @@ describe("the runner protocol", () => {
   const sizeOf = async (answer: Response) => ((await answer.json()) as { size: number }).size;
 
   /** Starts the real runner with this code, and returns how it ended. */
-  async function startRunner(key: string, code: string) {
-    const variables = { MILLRACE_RUNNER_URL: ground.server.url, MILLRACE_RUNNER_KEY: key, MILLRACE_RUNNER_CODE: code };
+  async function startRunner(key: string, code: string, { runner = "", url = ground.server.url } = {}) {
+    const variables = { MILLRACE_RUNNER_URL: url, MILLRACE_RUNNER_KEY: key, MILLRACE_RUNNER_CODE: code };
     const env = { PATH: process.env["PATH"], ...variables };
-    const child = spawn("python3", ["-I", "-c", await readRunner()], { env, stdio: ["ignore", "ignore", "pipe"] });
+    const child = spawn("python3", ["-I", "-c", runner || (await readRunner())], {
+      env,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
     const [said, [exit]] = await Promise.all([text(child.stderr), once(child, "exit")]);
     return { exit, said };
   }
@@ -120,6 +123,15 @@ describe("the runner protocol", () => {
     assert.equal((await startRunner(key, code)).exit, 91, "also after the cleanup");
     assert.equal((await ground.log(key)).length, 0);
     assert.equal((await observeOne(engine, key)).state, "ABSENT");
+  });
+
+  it("a runner that does not reach the server for long enough ends with 92, and runs nothing", async () => {
+    const { engine, key, code } = await submitted();
+    const short = (await readRunner()).replace(/^MOST_UNCLAIMED = .*$/m, "MOST_UNCLAIMED = 0.5");
+    const { exit, said } = await startRunner(key, code, { runner: short, url: "http://127.0.0.1:9" });
+    assert.equal(exit, 92, said);
+    assert.match(said, /could not be reached/);
+    assert.equal((await observeOne(engine, key)).state, "SUBMITTED", "another runner may come");
   });
 
   it("a runner whose attempt another one has ends with 91 and runs nothing", async () => {
