@@ -60,6 +60,7 @@ const dialogs: readonly (readonly [string, readonly string[]])[] = [
   ["/settings/credentials", ["New credentials of the team", "Replace", "Delete"]],
   ["/settings/webhooks", ["New webhook", "Edit", "Delete"]],
   ["/administration/users", ["New user", "Edit", "Disable"]],
+  ["/administration/clusters", ["Add cluster", "Change grid", "Test grid", "Remove grid"]],
   ["/administration/teams", ["New team", "Usage", "Quotas"]],
 ];
 
@@ -238,4 +239,9 @@ async function fillSettings(client: Client): Promise<void> {
   await client.call(routes.createInvitation, { params: team, body: { role: "viewer" } });
   await client.call(routes.setTeamCredentials, { body: { name: "aws", values: { AWS_REGION: "eu-1" } } });
   await client.call(routes.createWebhook, { body: { url: "https://hook.example/it" } });
+  // Nothing listens there.
+  const ray = { address: "http://127.0.0.1:9" };
+  await client.call(routes.createCluster, {
+    body: { name: "grid", engine: "ray", max_workers: 4, teams: ["main"], ray },
+  });
 }

@@ -197,6 +197,11 @@ export interface Engine {
    * started.
    */
   withdraw(attempt: Attempt): Promise<boolean>;
+  /**
+   * Returns whether an attempt that ran has ended, if the engine can tell without a call to its cluster. Absent if
+   * `observe` needs none either.
+   */
+  hasEnded?(key: string): Promise<boolean>;
   /** Asks the processes of an attempt to end, or kills them if `force` is set. */
   cancel(attempt: Attempt, force: boolean): Promise<void>;
   /** Ends an attempt. `why` becomes the job's error message. */

@@ -6,7 +6,6 @@ import { clientVariables } from "../datachain/variables.ts";
 import { homeOf } from "../domain/datasets/dataset-names.ts";
 import { filesOfJob } from "../domain/jobs/files.ts";
 import { type JobSpecFields, readSpec } from "../domain/lifecycle/job-documents.ts";
-import { rulesOf } from "../domain/lifecycle/retries.ts";
 import { momentTold } from "../domain/lifecycle/scheduled-moments.ts";
 import { decryptEnvironment } from "../domain/secrets/encryption.ts";
 import { parseEnvironment } from "../domain/secrets/environment-text.ts";
@@ -16,7 +15,7 @@ import { CannotStart, type JobSpec } from "../engines/engine.ts";
 import { usesLibrary } from "../runtimes/uses-library.ts";
 import type { Db } from "../store/drivers/store.ts";
 import type { JobRow } from "../store/queries/jobs/jobs.ts";
-import { libraryVersionOf, teamNameOf } from "../store/queries/people/teams.ts";
+import { libraryVersionOf } from "../store/queries/people/teams.ts";
 import { usernameOf } from "../store/queries/people/users.ts";
 import type { Claimed } from "./claim.ts";
 import type { ExecutionContext } from "./execution-context.ts";
@@ -52,7 +51,7 @@ export async function bundleOf(context: BundleContext, claimed: Claimed, key: st
     name: job.name,
     query: spec.query,
     queryType: spec.query_type,
-    environment: { ...(await environmentOf(context, claimed, own.variables)), ...told.variables },
+    environment: { ...environmentOf(context, claimed, own.variables), ...told.variables },
     params: { ...spec.params, ...told.params },
     pythonVersion: spec.python_version,
     requirements: uses ? withLibrary(spec.requirements, library_version ?? context.libraryVersion) : spec.requirements,
@@ -62,7 +61,7 @@ export async function bundleOf(context: BundleContext, claimed: Claimed, key: st
     files: await localFiles(context.blobs, files),
     workers: Math.max(1, spec.workers),
     priority: spec.priority,
-    isRetried: (await rulesOf(context.store.db, job)).retries > job.retried,
+    isRetried: claimed.rules.retries > job.retried,
     datasets: uses ? datasetAccess(job, spec, username) : null,
   };
 }
@@ -91,16 +90,16 @@ const datasetAccess = (job: JobRow, spec: JobSpecFields, username: string): Data
  * server (its URL and a token). If two variables have the same name, the one from the later source in this order is
  * used.
  */
-async function environmentOf(
-  { store, keys, publicUrl }: BundleContext,
-  { job, credentials }: Claimed,
+function environmentOf(
+  { keys, publicUrl }: BundleContext,
+  { job, team, credentials }: Claimed,
   own: Readonly<Record<string, string>>,
-): Promise<Record<string, string>> {
+): Record<string, string> {
   const given = { ...credentials.variables, ...own };
   const url = publicUrl();
   const token = newJobToken(keys, { jobId: job.id, attempt: job.attempt });
   return {
-    ...clientVariables(given, { url, token, team: await teamNameOf(store.db, job.team_id) }),
+    ...clientVariables(given, { url, token, team }),
     ...given,
     MILLRACE_URL: url,
     MILLRACE_TOKEN: token,

@@ -5,7 +5,7 @@ import { type DefaultQuotas, roomToRun } from "../domain/access/quotas.ts";
 import { CredentialsUnavailable, type Gathered, gatherCredentials } from "../domain/jobs/job-credentials.ts";
 import { endJob } from "../domain/lifecycle/end-job.ts";
 import { readSpec } from "../domain/lifecycle/job-documents.ts";
-import { rulesOf } from "../domain/lifecycle/retries.ts";
+import { type Rules, teamAndRulesOf } from "../domain/lifecycle/retries.ts";
 import { absentCreator } from "../domain/pipelines/pipeline-sources.ts";
 import { decryptJobSecrets, encryptJobSecrets } from "../domain/secrets/encryption.ts";
 import { iso } from "../domain/time/clock.ts";
@@ -25,10 +25,13 @@ export interface ClaimContext extends Pick<ExecutionContext, "clock" | "engines"
   readonly blobs: Blobs;
 }
 
-/** A claimed job with its credentials. Both were read in the transaction that claimed the job. */
+/** A claimed job, as it was read in the transaction that claimed it. */
 export interface Claimed {
   readonly job: JobRow;
   readonly credentials: Gathered;
+  readonly rules: Rules;
+  /** Name of the job's team. */
+  readonly team: string;
 }
 
 type QueueRow = Awaited<ReturnType<typeof headOfQueue>>[number];
@@ -55,6 +58,8 @@ export interface Claims {
   readonly refused: readonly RefusedJob[];
   /** Whether jobs were skipped because their files are not on this machine. The next pass leaves these jobs out. */
   readonly lacksFiles: boolean;
+  /** Whether the cluster takes no more jobs until one of its attempts ends. */
+  readonly isFull: boolean;
 }
 
 /**
@@ -66,12 +71,13 @@ export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterR
   await lockClaims(db);
   let free = cluster.max_workers - (await busySlots(db, cluster.id));
   let places = await freePlaces(db, context, cluster);
+  if (free <= 0 || places <= 0) return { claimed: [], refused: [], lacksFiles: false, isFull: true };
   const room = await roomToRun(db, context.quotas);
   const claimed: Claimed[] = [];
   const refused: RefusedJob[] = [];
   const passed: string[] = [];
   let lacksFiles = false;
-  const reach = 2 * Math.min(Math.max(free, 0), mostClaims) + lookAhead;
+  const reach = 2 * Math.min(free, mostClaims) + lookAhead;
   const head =
     room.full.length === 0
       ? await headOfQueue(db, cluster.id, reach)
@@ -104,7 +110,7 @@ export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterR
     places -= 1;
   }
   if (claimed.length > 0 && passed.length > 0) await countPassedOver(db, passed);
-  return { claimed, refused, lacksFiles };
+  return { claimed, refused, lacksFiles, isFull: free <= 0 || places <= 0 };
 }
 
 /** Returns how many more attempts the engine of a cluster takes, whatever their slots. */
@@ -167,6 +173,7 @@ async function claimJob(
     changes,
   });
   if (!moved) return undefined;
+  const { team, rules } = await teamAndRulesOf(db, job);
   await openAttempt(db, {
     job_id: id,
     team_id: job.team_id,
@@ -177,9 +184,9 @@ async function claimJob(
     boot_id: context.engines.of(cluster.id).epoch ?? "",
     created_at: now,
     signalled_at: null,
-    timeout: (await rulesOf(db, job)).timeout || null,
+    timeout: rules.timeout || null,
   });
-  return { job: { ...job, ...changes, status: to }, credentials };
+  return { job: { ...job, ...changes, status: to }, credentials, rules, team };
 }
 
 /**

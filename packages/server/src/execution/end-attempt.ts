@@ -65,10 +65,12 @@ export async function acceptResults(context: EndContext, results: readonly Resul
   // commit, because the first wake-up may have come too early to see the freed slots.
   const enqueues = results.some(({ inPipeline }) => inPipeline) ? 1 : 0;
   signals.enqueuing += enqueues;
+  signals.freeing++;
   signals.dispatch.wake();
   try {
     await writing.finally(() => {
       signals.enqueuing -= enqueues;
+      signals.freeing--;
     });
     for (const [index, end] of (await writing).entries()) {
       const { fence, changes } = results[index] as Result;

@@ -11,6 +11,7 @@ import {
   type RefusedJob,
 } from "../execution/claim.ts";
 import { startJob } from "../execution/start.ts";
+import { busySlots } from "../store/queries/jobs/attempts.ts";
 import { type ClusterRow, getCluster } from "../store/queries/jobs/clusters.ts";
 import { moveFreeJobs } from "../store/queries/jobs/job-moves.ts";
 import type { JobRow } from "../store/queries/jobs/jobs.ts";
@@ -67,12 +68,14 @@ function diskWatcher({ disk, log }: DispatchContext) {
 async function dispatchCluster(context: DispatchContext, cluster: ClusterRow): Promise<boolean> {
   const { store, signals } = context;
   if (signals.enqueuing === 0 && (await headOfQueue(store.db, cluster.id, 1)).length === 0) return false;
-  const { claimed, refused, lacksFiles } = await claimAll(context, cluster);
+  if (signals.freeing === 0 && (await busySlots(store.db, cluster.id)) >= cluster.max_workers) return false;
+  const { claimed, refused, lacksFiles, isFull } = await claimAll(context, cluster);
   if (lacksFiles) signals.files.wake();
   const starts = new Turns(startsAtOnce);
-  await Promise.all(claimed.map((job) => starts.run(() => begin(context, cluster, job))));
+  const started = await Promise.all(claimed.map((job) => starts.run(() => begin(context, cluster, job))));
   for (const job of refused) await refuse(context, job);
-  return claimed.length > 0 || lacksFiles;
+  // An attempt that did not start gives its slots back.
+  return started.includes(false) || (!isFull && (claimed.length > 0 || lacksFiles));
 }
 
 async function refuse({ store, signals, clock }: DispatchContext, job: RefusedJob): Promise<void> {
@@ -103,15 +106,17 @@ async function claimAll(context: DispatchContext, cluster: ClusterRow): Promise<
 
 const keyOf = ({ id, attempt }: JobRow) => attemptKey(id, attempt);
 
-async function begin(context: DispatchContext, cluster: ClusterRow, claimed: Claimed): Promise<void> {
+/** Starts a claimed job. Returns whether the engine accepted it. */
+async function begin(context: DispatchContext, cluster: ClusterRow, claimed: Claimed): Promise<boolean> {
   const { job } = claimed;
   try {
     context.faults.pass("attempt-committed");
     context.signals.jobChanged(job.id);
     noteDispatch(context, cluster, job);
-    if (await startJob(context, cluster, claimed))
-      context.log.info({ job: job.id, attempt: job.attempt }, "job started");
+    const isStarted = await startJob(context, cluster, claimed);
+    if (isStarted) context.log.info({ job: job.id, attempt: job.attempt }, "job started");
     context.faults.pass("attempt-submitted");
+    return isStarted;
   } finally {
     context.signals.starting.delete(keyOf(job));
   }

@@ -208,11 +208,16 @@ async function cancel(context: Observing, attempt: OpenAttempt): Promise<void> {
   if (signalled_at === null) {
     // The attempt is observed again, because canceling earlier attempts took time, and a job that exited before its
     // first signal keeps its own result.
-    const seen = (await observe(context, [attempt])).get(keyOf(attempt));
-    if (seen?.state !== "RUNNING") return;
+    if (!(await isRunning(context, attempt))) return;
     await store.write((db) => markSignalled(db, job_id, attempt.attempt, iso(clock.now())));
   }
   await engine.cancel(attemptOf(attempt), force);
+}
+
+async function isRunning(context: Observing, attempt: OpenAttempt): Promise<boolean> {
+  const key = keyOf(attempt);
+  if (context.engine.hasEnded) return !(await context.engine.hasEnded(key));
+  return (await observe(context, [attempt])).get(key)?.state === "RUNNING";
 }
 
 interface Ended {

@@ -27,16 +27,32 @@ export class BoundedList {
    * paging makes progress. Each time about `stretchBytes` have been added, other requests get a chance to run.
    */
   async add(text: string): Promise<boolean> {
+    if (!this.#take(text)) return false;
+    if (this.#stretch >= stretchBytes) await this.#pause();
+    return true;
+  }
+
+  /** Adds items as `add`, until the list is full. Returns how many were added. */
+  async addAll(texts: readonly string[]): Promise<number> {
+    for (const [index, text] of texts.entries()) {
+      if (!this.#take(text)) return index;
+      if (this.#stretch >= stretchBytes) await this.#pause();
+    }
+    return texts.length;
+  }
+
+  #take(text: string): boolean {
     const bytes = this.#measure(text);
     if (this.texts.length > 0 && this.#bytes + bytes > this.#most) return false;
     this.#bytes += bytes;
     this.texts.push(text);
     this.#stretch += text.length;
-    if (this.#stretch >= stretchBytes) {
-      this.#stretch = 0;
-      await nextStretch();
-    }
     return true;
+  }
+
+  async #pause(): Promise<void> {
+    this.#stretch = 0;
+    await nextStretch();
   }
 
   /** Measuring a text costs as much as building it, so texts are measured only once the list may be full. */

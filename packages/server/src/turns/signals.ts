@@ -48,6 +48,11 @@ export class Signals {
    * this is not 0, the dispatch loop must not conclude from an empty queue that there is nothing to start.
    */
   enqueuing = 0;
+  /**
+   * Number of open transactions that end attempts. Other transactions do not see the freed slots yet. So if this is not
+   * 0, the dispatch loop must not conclude from busy slots that nothing can start.
+   */
+  freeing = 0;
   /** Keys of open attempts that this server is about to submit to an engine. */
   readonly starting = new Set<string>();
   /** Number of `follow-attempts` loops that have not checked all running attempts once since the server started. */

@@ -279,7 +279,7 @@ const web: Floors = {
   pipelines: [...screens, "jobs"],
   home: [...screens, "jobs", "schedules"],
   settings: screens,
-  administration: [...screens, "settings"],
+  administration: [...screens, "clusters", "settings"],
   frame: ["api", "look", "paths"],
   "app.tsx": [
     ...["administration", "api", "clusters", "datasets", "editor", "frame", "home", "jobs", "look", "pipelines"],

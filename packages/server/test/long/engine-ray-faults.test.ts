@@ -11,6 +11,7 @@ import { RayEngines } from "../engine/ray/ray-engines.ts";
 import { markedProcesses } from "../engine/remote/marked-processes.ts";
 import { attemptNamed, observeOne } from "../support/attempts.ts";
 import { jobSpec } from "../support/job-spec.ts";
+import { openGateway } from "./gateway.ts";
 
 /** Seconds for which Ray keeps a package that no job refers to, and lets a job wait. */
 const [packageSeconds, startSeconds] = [15, 40];
@@ -100,6 +101,34 @@ describe("Ray with faults", { skip: await whyNoRay() }, () => {
     await untilState(job.key, "ABSENT");
     assert.equal(await engine.withdraw(attemptNamed(job.key)), true);
     assert.equal(existsSync(path("never.up")), false);
+  });
+
+  it("loses no byte of a log when the network is cut for a minute in the middle of it", async () => {
+    const gateway = await openGateway("127.0.0.1", Number(new URL(engines.server.url).port));
+    const there = await engines.open({}, gateway.url);
+    const lines = 900;
+    // Ten lines a second: the job writes before the cut, during it and after it.
+    const query = `for i in $(seq ${lines}); do echo "line $i"; sleep 0.1; done`;
+    const job = jobSpec({ jobId: `fault-${++counter}`, query });
+    await there.submit(job);
+    const log = async () => {
+      const source = await there.openLog(job.key);
+      const text = String(await source.read(0, await source.size()));
+      await source.close();
+      return text;
+    };
+    while (!(await log()).includes("line 50\n")) await pause(50);
+    gateway.cut();
+    const atCut = (await log()).length;
+    await pause(60_000);
+    assert.equal((await log()).length, atCut, "nothing comes through");
+    assert.equal((await observeOne(there, job.key)).state, "RUNNING");
+    gateway.mend();
+    assert.equal((await untilState(job.key, "EXITED", "LOST")).state, "EXITED");
+    const whole = [...Array(lines).keys()].map((index) => `line ${index + 1}\n`).join("");
+    assert.equal(await log(), whole);
+    await there.close();
+    await gateway.close();
   });
 
   it("lets a job go on whose node is lost to Ray, and accepts its result", async () => {

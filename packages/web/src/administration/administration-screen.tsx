@@ -4,6 +4,7 @@ import { Screen } from "../look/screen.tsx";
 import { Empty } from "../look/states.tsx";
 import { TabbedScreen } from "../look/tabbed-screen.tsx";
 import { AuditTab } from "./audit-tab.tsx";
+import { ClustersTab } from "./clusters-tab.tsx";
 import { DoctorTab } from "./doctor-tab.tsx";
 import { SystemTab } from "./system-tab.tsx";
 import { TeamsTab } from "./teams-tab.tsx";
@@ -21,6 +22,7 @@ export default function AdministrationScreen() {
         { name: "doctor", title: "Doctor", content: DoctorTab },
         { name: "users", title: "Users", content: UsersTab },
         { name: "teams", title: "Teams", content: TeamsTab },
+        { name: "clusters", title: "Clusters", content: ClustersTab },
         { name: "audit", title: "Audit", content: AuditTab },
       ]}
     />

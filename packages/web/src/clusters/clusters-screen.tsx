@@ -2,37 +2,28 @@
 import { type Cluster, clusterLimits, routes } from "@millrace/contract";
 import { Link } from "wouter";
 import { useApi } from "../api/calls.ts";
+import { useSession } from "../api/session.tsx";
 import { useTeam } from "../api/team.tsx";
+import { ButtonLink } from "../look/button.tsx";
 import { Screen } from "../look/screen.tsx";
 import { Empty, Read } from "../look/states.tsx";
-import { Status } from "../look/status.tsx";
 import { exactTime } from "../look/time.tsx";
 import { jobsPath } from "../paths/job-paths.ts";
 import { Lines } from "../plots/lines.tsx";
+import { ClusterStatus, isolationWords } from "./cluster-words.tsx";
 import "./clusters.css";
 import { queueDepth } from "./queue-depth.ts";
 import { SlotHolders } from "./slot-holders.tsx";
 import { TeamLimits } from "./team-limits.tsx";
 
-/** What the levels of isolation mean. */
-const isolation = {
-  none: "Jobs run as the user of the server, without isolation",
-  uid: "Each job runs as a user of its own",
-  bwrap: "Each job runs in a sandbox of its own",
-  container: "Each job runs in a container of its own",
-} as const;
-
-const words = {
-  ACTIVE: "Active",
-  PAUSED: "Starts no jobs",
-  DRAINING: "Draining",
-  UNREACHABLE: "Cannot be reached",
-} as const;
-
 export default function ClustersScreen() {
+  const { is_admin } = useSession();
   const clusters = useApi(routes.listClusters, { query: {} });
   return (
-    <Screen title="Clusters">
+    <Screen
+      title="Clusters"
+      actions={is_admin && <ButtonLink href="/administration/clusters">Manage clusters</ButtonLink>}
+    >
       <Read from={clusters}>
         {(list) =>
           list.length === 0 ? (
@@ -55,8 +46,7 @@ export default function ClustersScreen() {
 
 function ClusterCard({ cluster }: { cluster: Cluster }) {
   const team = useTeam();
-  const { name, status, busy_workers: busy, max_workers: all, waiting_jobs: waiting } = cluster;
-  const paused = status !== "ACTIVE";
+  const { name, busy_workers: busy, max_workers: all, waiting_jobs: waiting } = cluster;
   const shown = (state: string) => `${jobsPath(team)}?status=${state}&cluster=${encodeURIComponent(name)}`;
   return (
     <section className="card stack" aria-label={name}>
@@ -65,7 +55,7 @@ function ClusterCard({ cluster }: { cluster: Cluster }) {
           <h2>{name}</h2>
           {cluster.default && <span className="small soft">default</span>}
         </div>
-        <Status status={paused ? "PAUSED" : "COMPLETE"} word={words[status]} />
+        <ClusterStatus cluster={cluster} />
       </header>
       {cluster.status_reason !== null && <p className="problem">{cluster.status_reason}</p>}
       <div className="stack tight">
@@ -83,7 +73,7 @@ function ClusterCard({ cluster }: { cluster: Cluster }) {
           <Link href={shown("waiting")}>waiting</Link>, <Link href={shown("running")}>running</Link>
         </dd>
         <dt>Isolation</dt>
-        <dd>{`${isolation[cluster.isolation]} (${cluster.isolation})`}</dd>
+        <dd>{`${isolationWords[cluster.isolation]} (${cluster.isolation})`}</dd>
         <dt>Provider</dt>
         <dd>{cluster.cloud_provider === "local" ? "The machine of the server" : cluster.cloud_provider}</dd>
       </dl>

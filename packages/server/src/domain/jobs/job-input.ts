@@ -40,7 +40,7 @@ export interface Creation {
   readonly idempotencyKey: string | undefined;
 }
 
-/** Checks the input and returns the spec, the row and the environment of the new job. */
+/** Checks the input and returns the spec, the row and the environment of the new job, and the name of its cluster. */
 export async function newJob(context: JobInputContext, { principal, team, input }: Creation, now: number) {
   const runtime = runtimeOf(input.query_type);
   const script = checkScript(input);
@@ -82,7 +82,8 @@ export async function newJob(context: JobInputContext, { principal, team, input 
     ...(await rerunOf(context.store.db, team, input, id)),
   };
   if (cluster.engine !== localEngine && usesLibrary(spec)) throw datasetsElsewhere(cluster.name);
-  return { spec, row: newRow({ team, principal, cluster, spec }), environment: checkedEnvironment(input.environment) };
+  const row = newRow({ team, principal, cluster, spec });
+  return { spec, row, cluster: cluster.name, environment: checkedEnvironment(input.environment) };
 }
 
 const datasetsElsewhere = (name: string) =>

@@ -40,7 +40,7 @@ import {
   requireRoomInQueue,
 } from "../access/quotas.ts";
 import { cancelWaiting, endJob } from "../lifecycle/end-job.ts";
-import { type Frame, type JobSpecFields, jobTexts, readSpec } from "../lifecycle/job-documents.ts";
+import { type Frame, type JobSpecFields, jobTextOf, jobTexts, readSpec } from "../lifecycle/job-documents.ts";
 import { jobIdAt, newJobId } from "../lifecycle/job-ids.ts";
 import { queueRow } from "../lifecycle/job-queue.ts";
 import { type Moment, withMoment } from "../lifecycle/scheduled-moments.ts";
@@ -71,10 +71,10 @@ export async function createJob(context: JobsContext, creation: Creation, now: n
   const { store, signals, keys } = context;
   const { principal, team } = creation;
   const key = creation.idempotencyKey && { team_id: team.id, user_id: principal.userId, key: creation.idempotencyKey };
-  const { row, spec, environment } = await newJob(context, creation, now);
+  const { row, spec, cluster, environment } = await newJob(context, creation, now);
   const firstRun = row.status === "TASK" ? firstFiring(spec, now) : undefined;
   const text = await store.write(async (db) => {
-    // The answer is read in the same transaction: if reading failed after the commit, the client would create a second
+    // The answer is built in the same transaction: if that failed after the commit, the client would create a second
     // job.
     if (key && !(await takeKey(db, key, row.id))) {
       const first = await findByKey(db, key);
@@ -85,7 +85,8 @@ export async function createJob(context: JobsContext, creation: Creation, now: n
     if (usesLibrary(spec)) await requireRoomForDatasets(db, team, context.quotas);
     await attachFiles(db, team.id, readFileIds(spec.files), iso(now));
     const encrypted = await encryptEnvironment(db, keys, row.id, environment);
-    const added = await insertJob(db, { ...row, environment: encrypted });
+    const inserted = { ...row, environment: encrypted };
+    const added = await insertJob(db, inserted);
     await requireRoomForTexts(db, team, added, context.quotas);
     await insertTags(db, team.id, row.id, spec.tags);
     const chain = principal.via.kind === "job" ? await chainOfJob(db, principal.via.jobId) : null;
@@ -93,7 +94,8 @@ export async function createJob(context: JobsContext, creation: Creation, now: n
     if (firstRun) await insertTask(db, row, firstRun);
     else await enqueue(db, queueRow(row, spec));
     await audit(db, creation.actor, { action: "job.create", team, target: row.id, detail: row.name ?? "" }, now);
-    return jobText(db, context, team, row.id);
+    const named = { username: principal.username, cluster };
+    return jobTextOf(db, { ...inserted, cut: "" }, frameOf(context, team), named);
   });
   (firstRun ? signals.tasks : signals.dispatch).wake();
   return text ?? "null";
@@ -198,8 +200,8 @@ async function listTeamJobs(context: JobsContext, team: Team, query: ListJobsQue
     // Long lists take memory, so they first let other requests use the event loop.
     if (limit > shortList) await nextStretch();
     const { rows, next } = await listJobs(db, { ...filter, before, limit }, nextLook);
-    for (const [index, text] of (await jobTexts(db, rows, frame)).entries())
-      if (!(await jobs.add(text))) return { jobs: jobs.texts, next: index === 0 ? before : rows[index - 1]?.id };
+    const added = await jobs.addAll(await jobTexts(db, rows, frame));
+    if (added < rows.length) return { jobs: jobs.texts, next: added === 0 ? before : rows[added - 1]?.id };
     before = next;
     const cutShort = rows.length < limit;
     if (before === undefined || cutShort || jobs.length >= filter.limit) return { jobs: jobs.texts, next: before };
@@ -224,6 +226,7 @@ async function readFilter(context: JobsContext, team: Team, query: ListJobsQuery
     clusterId: query.cluster === undefined ? undefined : (await findCluster(context.store.db, query.cluster)).id,
     from: time("created_after"),
     before: bounds.sort()[0],
+    withoutSteps: query.include_steps !== true,
   };
 }
 

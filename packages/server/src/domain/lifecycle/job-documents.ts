@@ -74,6 +74,24 @@ const quoted = (text: string | null) => (text === null ? "null" : JSON.stringify
  */
 const plain = (text: string | null) => (text === null ? "null" : `"${text}"`);
 
+/** Names of users and clusters by their ids, as quoted JSON strings. */
+interface Names {
+  readonly users: Map<number, string>;
+  readonly clusters: Map<number, string>;
+}
+
+/** Returns the JSON text of a job whose creator and cluster the caller knows by name. */
+export async function jobTextOf(
+  db: Db,
+  row: ListedJob,
+  frame: Frame,
+  { username, cluster }: { readonly username: string; readonly cluster: string },
+): Promise<string> {
+  const users = new Map([[row.user_id, quoted(username)]]);
+  const clusters = new Map([[row.cluster_id, quoted(cluster)]]);
+  return (await textsWith(db, [row], frame, { users, clusters }))[0] ?? "null";
+}
+
 /** Returns the JSON texts of jobs of one team. */
 export async function jobTexts(db: Db, rows: readonly ListedJob[], frame: Frame): Promise<string[]> {
   const users = await names(
@@ -86,6 +104,15 @@ export async function jobTexts(db: Db, rows: readonly ListedJob[], frame: Frame)
     (row) => row.cluster_id,
     (id) => clusterNameOf(db, id),
   );
+  return textsWith(db, rows, frame, { users, clusters });
+}
+
+async function textsWith(
+  db: Db,
+  rows: readonly ListedJob[],
+  frame: Frame,
+  { users, clusters }: Names,
+): Promise<string[]> {
   const url = quoted(`${frame.publicUrl}/team/${encodeURIComponent(frame.team)}/datasets/jobs/`).slice(0, -1);
   const team = quoted(frame.team);
   const texts: string[] = [];

@@ -83,6 +83,8 @@ interface NewAttempt {
   readonly folder: AttemptFolder;
   /** User id of the attempt; undefined if it runs as the server's user. */
   readonly uid: number | undefined;
+  /** The job's environment variables. */
+  readonly environment: Readonly<Record<string, string>>;
   /** The machine's Python interpreter for the job; undefined if the job needs no Python. */
   readonly interpreter: Interpreter | undefined;
   /** Packages to install, one per line; undefined if the attempt needs no virtualenv. */
@@ -217,7 +219,8 @@ export class LocalEngine implements Engine {
     const folder = this.#folder(spec.key);
     const wanted = spec.requirements?.trim() || undefined;
     const interpreter = await this.#interpreter(spec, folder, wanted !== undefined);
-    const why = whyNotGiven(this.#environment(spec, folder, interpreter), this.#room);
+    const environment = this.#environment(spec, folder, interpreter);
+    const why = whyNotGiven(environment, this.#room);
     if (why !== undefined) this.#refuse(folder, why);
     // If the interpreter already has the only required package, no virtualenv is needed.
     const requirements = wanted && isOnlyLibrary(wanted, interpreter?.library ?? "") ? undefined : wanted;
@@ -231,7 +234,7 @@ export class LocalEngine implements Engine {
       if (uid !== undefined) this.#isolation.freeUser(uid, folder);
       return null;
     }
-    if (isNew) this.#prepare({ spec, folder, uid, interpreter, requirements });
+    if (isNew) this.#prepare({ spec, folder, uid, environment, interpreter, requirements });
     this.#started.set(spec.key, performance.now());
     this.#starter.start(folder.path);
     return null;
@@ -239,11 +242,11 @@ export class LocalEngine implements Engine {
 
   /** Writes all files that the supervisor and the job need. */
   #prepare(attempt: NewAttempt): void {
-    const { spec, folder, uid, interpreter, requirements } = attempt;
+    const { spec, folder, uid, environment, interpreter, requirements } = attempt;
     this.#makeInside(folder, uid);
     if (spec.store && interpreter) folder.writePython(interpreter, spec.teamId);
     this.#writeInput(attempt);
-    folder.writeInput("env", writeEnv(this.#environment(spec, folder, interpreter)), uid);
+    folder.writeInput("env", writeEnv(environment), uid);
     const settings = buildSettings(this.#options.jobEnvironment, spec);
     if (requirements !== undefined) {
       new TeamEnvironments(this.#tools.envsDir, spec.teamId, this.#isolation.level !== "none").make();
@@ -540,10 +543,22 @@ export class LocalEngine implements Engine {
   }
 
   #left(folders: readonly AttemptFolder[], ended: boolean) {
-    const { pids, unclear } = this.#processes.left(folders, ended);
+    const { pids, unclear } = this.#processes.left(ended ? this.#notEmptied(folders) : folders, ended);
     // After the kill of a supervisor, a shell may still start a phase. A sandbox that failed to start may wait forever.
     const unsure = ended ? folders.filter((folder) => folder.hasHalfSandbox()) : folders;
     return { pids: unsure.length === 0 ? pids : [...pids, ...this.#processes.starting(unsure)], unclear };
+  }
+
+  /**
+   * Leaves out attempts that run as the server's user and whose control group has no process: every process that they
+   * started is in it. To look at all processes of the machine costs more than the rest of the end of a short job.
+   */
+  #notEmptied(folders: readonly AttemptFolder[]): readonly AttemptFolder[] {
+    if (this.capabilities.isolation !== "none" || !this.#cgroups) return folders;
+    return folders.filter((folder) => {
+      const group = this.#processes.isMarked(folder) ? folder.group() : undefined;
+      return !group || this.#cgroups?.isEmpty(group) !== true;
+    });
   }
 
   async sweep(keys: readonly string[]): Promise<string[]> {

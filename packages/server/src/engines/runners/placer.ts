@@ -57,5 +57,7 @@ export interface Placer {
   ended?(keys: readonly string[]): Promise<ReadonlyMap<string, EndedRunner>>;
   /** Removes a runner, whether it waits or runs. Does nothing if there is none. */
   remove(key: string, handle: string | null): Promise<void>;
+  /** Removes several runners in fewer calls than one for each; absent if the engine has no such call. */
+  removeAll?(keys: readonly string[]): Promise<void>;
   close(): Promise<void>;
 }

@@ -20,6 +20,7 @@ import { readSamples } from "../usage-file.ts";
 import { understood } from "./calls.ts";
 import { ForcedEnds, obeyMs } from "./forced-ends.ts";
 import type { EndedRunner, Placed, Placer } from "./placer.ts";
+import { RemovalTurns } from "./removal-turns.ts";
 import type { End, RunnerFolder } from "./runner-folder.ts";
 import { readRunner } from "./runner-text.ts";
 import { begunPhases, type Runners } from "./runners.ts";
@@ -51,7 +52,7 @@ export interface RunnerEngineOptions {
   readonly environments?: KeptEnvironments;
 }
 
-export interface KeptEnvironments {
+interface KeptEnvironments {
   readonly folder: string;
   /** A virtualenv is removed after this many days without use; 0 means never. */
   readonly days: number;
@@ -85,6 +86,9 @@ export class RunnerEngine implements Engine {
   /** Attempts that no runner has claimed: since when this server sees them wait, by the monotonic clock, and why. */
   readonly #waiting = new Map<string, { readonly since: number; readonly reason: string }>();
   readonly #forced: ForcedEnds;
+  readonly #removalTurns: RemovalTurns;
+  /** Why the last removal of a runner that must end failed. */
+  readonly #failed = new Map<string, unknown>();
 
   static open = async (options: RunnerEngineOptions): Promise<RunnerEngine> =>
     new RunnerEngine(options, await readInsideScripts(), await readRunner());
@@ -99,6 +103,7 @@ export class RunnerEngine implements Engine {
       leaseSeconds: options.leaseSeconds ?? usualLeaseSeconds,
     };
     this.#forced = new ForcedEnds(options.runners.now);
+    this.#removalTurns = new RemovalTurns(options.placer);
     this.capabilities = { isolation: options.isolation };
     if (options.placer.inFlight !== undefined) this.inFlight = options.placer.inFlight;
   }
@@ -210,7 +215,7 @@ export class RunnerEngine implements Engine {
   #exited(folder: RunnerFolder, end: End): Observation {
     const { code, phase, finishedAt, metrics } = end;
     const steps = stepsOf(begunPhases(end.steps), finishedAt);
-    const overLimit = folder.text("limit") || this.#limitWords(folder, end);
+    const overLimit = folder.text("limit") || this.#limitWords(folder, end) || this.#overLog(folder);
     return { state: "EXITED", steps, exit: { code, phase, finishedAt }, metrics, overLimit };
   }
 
@@ -250,6 +255,12 @@ export class RunnerEngine implements Engine {
     const words = { processes: overProcesses, disk: overDisk, log: overLogSize };
     if (limits[overLimit] === 0) return null;
     return overLimit === "memory" ? overMemory(limits, this.#options.limitSettings?.memory) : words[overLimit](limits);
+  }
+
+  /** Says that the log is longer than its limit, although the runner did not say so: a job can act in its name. */
+  #overLog(folder: RunnerFolder): string | null {
+    const limits = this.#limitsOf(folder);
+    return limits.log > 0 && folder.sentSize() > limits.log ? overLogSize(limits) : null;
   }
 
   /** An attempt keeps the limits that its runner got, also if the server was restarted with others. */
@@ -300,22 +311,33 @@ export class RunnerEngine implements Engine {
   async withdraw({ key, handle }: Attempt): Promise<boolean> {
     const { instance } = this.#folder(key).claimFor({ instance: null, host: "", at: Date.now() });
     if (instance !== null) return false;
-    // No runner can claim it any more, so nobody waits for an engine that is away: a runner that comes up runs nothing.
-    await this.#options.placer.remove(key, handle).catch(unlessAway);
+    // No runner can claim it any more, so nobody waits for the removal, which the cleanup repeats if it fails: a runner
+    // that comes up runs nothing.
+    this.#removalTurns.remove(key, handle).catch(() => {});
     return true;
   }
 
   async cancel(attempt: Attempt, force: boolean): Promise<void> {
     this.#options.runners.order(attempt.key, { force });
-    if (force) await this.#insist(attempt);
+    if (force) this.#insist(attempt);
   }
 
-  /** A runner that hears nothing, or that does not end its job, is removed by its engine. */
-  async #insist({ key, handle }: Attempt): Promise<void> {
+  /**
+   * A runner that hears nothing, or that does not end its job, is removed by its engine. Nobody waits for that, so the
+   * next call throws why it failed; it is tried again after that.
+   */
+  #insist({ key, handle }: Attempt): void {
+    const failed = this.#failed.get(key);
+    this.#failed.delete(key);
+    if (failed !== undefined) throw failed;
     if (this.#folder(key).end() || !this.#forced.isDue(key, this.#isSilent(key, obeyMs))) return;
-    await this.#options.placer.remove(key, handle);
-    this.#forced.noteRemoved(key);
+    this.#removalTurns.remove(key, handle).then(
+      () => this.#forced.noteRemoved(key),
+      (error) => this.#failed.set(key, error),
+    );
   }
+
+  hasEnded = async (key: string) => this.#folder(key).end() !== undefined;
 
   async end(attempt: Attempt, why: string): Promise<void> {
     const folder = this.#folder(attempt.key);
@@ -337,11 +359,12 @@ export class RunnerEngine implements Engine {
     this.#missing.delete(key);
     this.#waiting.delete(key);
     this.#forced.forget(key);
+    this.#failed.delete(key);
     runners.forget(key);
     await folder.clean();
     // A runner that never claimed the attempt may still wait there.
     if (placer.leavesNothing && folder.has("end") && folder.claim()?.instance !== null) return;
-    await placer.remove(key, null).catch(unlessAway);
+    await this.#removalTurns.remove(key, null).catch(unlessAway);
   }
 
   async age(key: string): Promise<number | undefined> {

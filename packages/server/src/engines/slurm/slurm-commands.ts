@@ -28,7 +28,7 @@ export class SlurmCommands {
   /** Returns what the command prints. Throws CannotStart if Slurm refuses a job, otherwise EngineUnreachable. */
   async run(program: "sbatch" | "squeue" | "scancel" | "sacct", words: readonly string[], input = ""): Promise<string> {
     const start = () => this.#start(program, words, input);
-    const { code, said, complained } = await this.#turns.run(start).catch((error: Error) => {
+    const { code, said, complained } = await this.#turns.run(start, program).catch((error: Error) => {
       throw new EngineUnreachable(`The command ${program} cannot be run: ${whyFailed(error)}`, { cause: error });
     });
     if (code === 0) return said;

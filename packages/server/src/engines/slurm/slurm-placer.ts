@@ -117,6 +117,22 @@ export class SlurmPlacer implements Placer {
     await this.#commands.run("scancel", ["--quiet", "--me", `--name=${prefix}${key}`]);
   }
 
+  /**
+   * Removes several jobs by their numbers, because scancel takes one name only. The numbers come from a list that was
+   * made just before: numbers that are older may belong to other jobs.
+   */
+  async removeAll(keys: readonly string[]): Promise<void> {
+    const [key = "", ...others] = keys;
+    if (others.length === 0) return this.remove(key);
+    const listed = async () => (await this.#jobs()).filter((job) => keys.includes(job.key)).map(({ id }) => id);
+    const ids = await listed();
+    if (ids.length === 0) return;
+    await this.#commands.run("scancel", ["--quiet", "--me", ...ids]).catch(async (error) => {
+      // It complains about jobs that have ended meanwhile.
+      if ((await listed()).length > 0) throw error;
+    });
+  }
+
   close = async () => this.#commands.close();
 }
 

@@ -1,6 +1,6 @@
 /** HTTP routes for runners: processes on other machines that run one attempt of a job each. */
 import { ApiError, type ErrorCode, routes } from "@millrace/contract";
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { RunnerRefused } from "../../engines/runners/runners.ts";
 import { networkOf } from "../connections/ip-addresses.ts";
 import type { RunnerContext } from "../requests/context.ts";
@@ -34,8 +34,8 @@ export function runnerRoutes(app: FastifyInstance, context: RunnerContext): void
       return { size: await runners.append(query.key, query.offset, body) };
     }),
   );
-  register(app, context, routes.runnerBeat, ({ query, body, request }) =>
-    answering(() => runners.beat(query.key, body, goneSignal(request))),
+  register(app, context, routes.runnerBeat, ({ query, body, reply }) =>
+    answering(() => runners.beat(query.key, body, goneSignal(reply))),
   );
   register(app, context, routes.runnerEnd, ({ query, body }) =>
     answering(async () => {
@@ -59,10 +59,10 @@ async function authenticateRunner(context: RunnerContext, request: FastifyReques
   connections.knowRunner(request.raw.socket, request.runner);
 }
 
-/** Aborted when the runner's connection closes. */
-function goneSignal({ raw }: FastifyRequest): AbortSignal {
+/** Aborted when the runner's connection closes. A connection may serve many beats, so its socket is not listened to. */
+function goneSignal({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController();
-  raw.socket.once("close", () => gone.abort());
+  raw.once("close", () => gone.abort());
   return gone.signal;
 }
 

@@ -29,6 +29,35 @@ export interface PreparedResult<Row> {
 }
 
 /**
+ * Like `prepared`, for a query that has several shapes, such as the columns that it sets. Each shape is compiled once, so
+ * a shape contains no values: callers use few shapes.
+ */
+export function preparedByShape<Shape, Values extends object>() {
+  return <Row>(
+    build: (
+      db: Db,
+      value: <Name extends keyof Values & string>(name: Name) => Values[Name],
+      shape: Shape,
+    ) => Compilable<Row>,
+  ) => {
+    const compiled = new Map<string, (db: Db, values: Values) => Promise<PreparedResult<Row>>>();
+    return (db: Db, shape: Shape, values: Values): Promise<PreparedResult<Row>> => {
+      const key = JSON.stringify(shape);
+      let run = compiled.get(key);
+      if (!run) {
+        run = prepared<Values>()((db, value) => build(db, value, shape));
+        compiled.set(key, run);
+      }
+      return run(db, values);
+    };
+  };
+}
+
+/** Returns the names of the columns that a row or a change sets, for the shape of a query. */
+export const columnsOf = (values: object): string[] =>
+  Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : name));
+
+/**
  * Compiles a query once, at its first use. Returns a function that takes the database and the values, and runs the
  * query. The shape of the query must not depend on the values. For example:
  * `prepared<{ id: string }>()((db, value) => db.selectFrom("jobs").selectAll().where("id", "=", value("id")))`

@@ -191,12 +191,20 @@ const mostTogether = 128;
 class CommitBatcher {
   readonly #connection: DatabaseSync;
   readonly #db: Db;
+  readonly #begin: StatementSync;
+  readonly #commitAll: StatementSync;
+  readonly #save: StatementSync;
+  readonly #release: StatementSync;
   readonly #waiting = new WritesInTurn<Pending>();
   #draining: Promise<void> | undefined;
 
   constructor(connection: DatabaseSync, db: Db) {
     this.#connection = connection;
     this.#db = db;
+    this.#begin = connection.prepare("begin immediate");
+    this.#commitAll = connection.prepare("commit");
+    this.#save = connection.prepare("savepoint work");
+    this.#release = connection.prepare("release work");
   }
 
   write<T>(work: (db: Db) => Promise<T>): Promise<T> {
@@ -230,16 +238,16 @@ class CommitBatcher {
     const begun = performance.now();
     try {
       this.#undo();
-      this.#connection.exec("begin immediate");
+      this.#begin.run();
       for (const pending of batch) {
         taken++;
         const before = performance.now();
-        settle.push(await this.#attempt(pending));
+        settle.push(await (batch.length === 1 ? this.#alone(pending) : this.#attempt(pending)));
         const now = performance.now();
         if (now - before > turnMs) this.#waiting.rest(pending, now, now - before);
         if (now - begun > turnMs) break;
       }
-      this.#connection.exec("commit");
+      this.#commitAll.run();
     } catch (error) {
       this.#undo();
       this.#waiting.putBack(batch.slice(taken));
@@ -257,12 +265,19 @@ class CommitBatcher {
     } catch {}
   }
 
+  /** Runs the only write of a commit. It needs no savepoint: if it fails, so does the whole transaction. */
+  async #alone({ asker, work, resolve }: Pending): Promise<() => void> {
+    requireWriter(asker);
+    const value = await work(this.#db);
+    return () => resolve(value);
+  }
+
   async #attempt({ asker, work, resolve, reject }: Pending): Promise<() => void> {
-    this.#connection.exec("savepoint work");
+    this.#save.run();
     try {
       requireWriter(asker);
       const value = await work(this.#db);
-      this.#connection.exec("release work");
+      this.#release.run();
       return () => resolve(value);
     } catch (error) {
       // When the disk is full, SQLite may have rolled back the whole transaction; then the entire batch fails.

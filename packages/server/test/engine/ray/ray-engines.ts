@@ -39,13 +39,14 @@ export class RayEngines {
   placer = ({ token = this.#cluster.token, ...options }: Partial<RayOptions> & { token?: string } = {}) =>
     RayPlacer.open(rayOptions({ address: this.#cluster.address, folder: this.folder, ...options }), { token });
 
-  open = async (options: Partial<RayOptions> & { token?: string } = {}): Promise<RunnerEngine> =>
+  /** Opens an engine whose runners reach the server at this URL. */
+  open = async (options: Partial<RayOptions> & { token?: string } = {}, url = this.server.url): Promise<RunnerEngine> =>
     RunnerEngine.open({
       isolation: "none",
       jobsDir: join(this.server.dataDir, "jobs"),
       runners: this.server.runners,
       placer: await this.placer(options),
-      url: () => this.server.url,
+      url: () => url,
       silenceMs: this.#silenceMs,
     });
 

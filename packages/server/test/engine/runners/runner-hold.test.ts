@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { CannotStart, EngineUnreachable, type JobSpec, type Observation } from "../../../src/engines/engine.ts";
 import { Refused } from "../../../src/engines/kubernetes/kubernetes-api.ts";
-import type { RemoteLimits } from "../../../src/engines/limit-words.ts";
+import { overLogSize, type RemoteLimits } from "../../../src/engines/limit-words.ts";
 import { RunnerEngine } from "../../../src/engines/runners/runner-engine.ts";
 import { type ReportedEnd, RunnerRefused, Runners } from "../../../src/engines/runners/runners.ts";
 import { SlurmPlacer } from "../../../src/engines/slurm/slurm-placer.ts";
@@ -109,6 +109,37 @@ describe("a runner that beats and obeys nothing", () => {
       { code: 137, overLimit: null },
       "a late end counts for nothing",
     );
+  });
+
+  it("and whose log is longer than its limit has failed by the limit, whatever it reports", async () => {
+    const engine = await open({ log: 1000 });
+    for (const [jobId, size] of Object.entries({ kept: 1000, exceeded: 1001 })) {
+      const key = await started(engine, { jobId });
+      await runners.append(key, 0, Buffer.alloc(size, "x"));
+      runners.end(key, { ...report, log_size: size });
+      const overLimit = jobId === "kept" ? null : overLogSize({ log: 1000 });
+      assert.deepEqual(exitOf(await observeOne(engine, key)), { code: 0, overLimit });
+    }
+  });
+
+  it("holds up nobody if its cluster does not answer the removal: neither a cancel, nor a withdrawal", async () => {
+    const asked: string[] = [];
+    const remove = (key: string) => {
+      asked.push(key);
+      return new Promise<void>(() => {});
+    };
+    const hanging = { ...placer, remove };
+    const engine = await RunnerEngine.open({
+      ...{ isolation: "none", jobsDir, runners, placer: hanging, url: () => "http://server", limits },
+    });
+    const key = await started(engine);
+    now += 16_000;
+    await engine.cancel(attemptNamed(key), true);
+    const others = [...Array(20)].map((_, index) => jobSpec({ jobId: `waiting-${index}`, query: "true" }));
+    for (const job of others) await engine.submit(job);
+    for (const job of others) assert.equal(await engine.withdraw(attemptNamed(job.key)), true);
+    assert.deepEqual(asked, [key], "the cluster is not asked for more before it has answered");
+    assert.equal(await engine.hasEnded(key), false);
   });
 
   it("is asked for every 5 seconds at most, and its attempt lasts while the cluster lists it", async () => {

@@ -23,7 +23,7 @@ import {
   unlinkSync,
   writeFileSync,
 } from "node:fs";
-import { readdir, rm } from "node:fs/promises";
+import { readdir, rm, rmdir, unlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { Step } from "@millrace/contract";
@@ -55,9 +55,10 @@ export class AttemptFolder {
   readonly log: string;
 
   constructor(jobsDir: string, key: string) {
-    this.path = join(jobsDir, key);
-    this.work = join(this.path, "work");
-    this.log = join(this.path, "log");
+    // Without `join`, which would check each path again: a job needs dozens of them.
+    this.path = `${jobsDir}/${key}`;
+    this.work = `${this.path}/work`;
+    this.log = `${this.path}/log`;
   }
 
   get key(): string {
@@ -65,7 +66,7 @@ export class AttemptFolder {
   }
 
   file(name: string): string {
-    return join(this.path, name);
+    return `${this.path}/${name}`;
   }
 
   /** Creates the attempt's folder, accessible only to the server. */
@@ -106,7 +107,7 @@ export class AttemptFolder {
 
   /** Moves an attached file to the input folder, where the job can read it. */
   takeStaged(index: number): void {
-    renameSync(this.staged(index), this.file(join("input", String(index))));
+    renameSync(this.staged(index), this.file(`input/${index}`));
   }
 
   /** Writes a file that only the server may read. */
@@ -125,14 +126,14 @@ export class AttemptFolder {
 
   /** Creates a folder below the input folder. */
   makeInput(name: string, uid: number | undefined): void {
-    const path = this.file(join("input", name));
+    const path = this.file(`input/${name}`);
     makeFolder(path, uid === undefined ? 0o700 : 0o750);
     if (uid !== undefined) chownSync(path, 0, uid);
   }
 
   /** Writes a file to the input folder, where the job can read it. */
   writeInput(name: string, text: string, uid: number | undefined): void {
-    const path = this.file(join("input", name));
+    const path = this.file(`input/${name}`);
     writeFileSync(path, text, { mode: uid === undefined ? 0o700 : 0o750 });
     if (uid !== undefined) chownSync(path, 0, uid);
   }
@@ -244,12 +245,10 @@ export class AttemptFolder {
 
   /** Returns who has claimed the attempt: nobody yet, the supervisor that runs it, or a server that withdrew it. */
   claim(): "none" | "supervisor" | "server" {
-    try {
-      return readFileSync(this.file("claim"), "utf8") === "" ? "supervisor" : "server";
-    } catch (error) {
-      if (codeOf(error) === "ENOENT") return "none";
-      throw error;
-    }
+    const claim = statSync(this.file("claim"), { throwIfNoEntry: false });
+    if (!claim) return "none";
+    // The claim of a supervisor is empty.
+    return claim.size === 0 ? "supervisor" : "server";
   }
 
   /**
@@ -296,8 +295,11 @@ export class AttemptFolder {
    * object.
    */
   metrics(): string | null {
+    const path = `${this.work}/${metricsFile}`;
     try {
-      const value: unknown = JSON.parse(this.#readUntrusted(join(this.work, metricsFile), metricsLimit));
+      // Most jobs have no metrics, and checking is ten times cheaper than catching the error.
+      if (!lstatSync(path, { throwIfNoEntry: false })) return null;
+      const value: unknown = JSON.parse(this.#readUntrusted(path, metricsLimit));
       return typeof value === "object" && value !== null && !Array.isArray(value) ? JSON.stringify(value) : null;
     } catch {
       return null;
@@ -351,13 +353,28 @@ export class AttemptFolder {
  * and removed their permissions. Symbolic links are not followed.
  */
 async function removeTree(path: string): Promise<void> {
-  if (isSmall(path)) return rm(path, { recursive: true, force: true });
+  if (isSmall(path)) return removeSmall(path);
   const run = promisify(execFile);
   const words = ["-rf", "--one-file-system", "--", path];
   await run("rm", words).catch(async () => {
     await run("chmod", ["-R", "u+rwx", "--", path]).catch(() => {});
     await run("rm", words);
   });
+}
+
+/**
+ * Deletes a file, or a folder without subfolders, with half of the file system calls of `rm`. Each of them waits for a
+ * thread. If anything is not as expected, `rm` does the rest.
+ */
+async function removeSmall(path: string): Promise<void> {
+  try {
+    const names = lstatSync(path).isDirectory() ? await readdir(path) : undefined;
+    if (!names) return await unlink(path);
+    await Promise.all(names.map((name) => unlink(`${path}/${name}`)));
+    await rmdir(path);
+  } catch {
+    await rm(path, { recursive: true, force: true });
+  }
 }
 
 /**

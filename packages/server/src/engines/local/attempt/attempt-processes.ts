@@ -66,6 +66,11 @@ export class AttemptProcesses {
     return folders.filter((folder) => hasOwnUser(folder) && this.#holds(folder) && !folder.sandbox());
   }
 
+  /** Whether the attempt runs as the server's user, without a PID namespace. */
+  isMarked(folder: AttemptFolder): boolean {
+    return !hasOwnUser(folder) && !folder.sandbox();
+  }
+
   #sort(folders: readonly AttemptFolder[]): Sorted {
     return sort(folders.filter((folder) => !hasOwnUser(folder) || folder.sandbox() || this.#holds(folder)));
   }

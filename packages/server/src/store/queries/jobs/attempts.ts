@@ -1,6 +1,6 @@
 /** Queries on open attempts, which hold slots. */
 import { type Insertable, type Selectable, sql } from "kysely";
-import { prepared } from "../../drivers/prepared.ts";
+import { columnsOf, prepared, preparedByShape } from "../../drivers/prepared.ts";
 import { type Db, isPostgres } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
 
@@ -17,8 +17,13 @@ export async function lockClaims(db: Db): Promise<void> {
   if (isPostgres(db)) await sql`select pg_advisory_xact_lock(${claimLock})`.execute(db);
 }
 
-export const openAttempt = (db: Db, row: Insertable<Tables["attempts"]>) =>
-  db.insertInto("attempts").values(row).execute();
+type NewAttempt = Insertable<Tables["attempts"]>;
+const insert = preparedByShape<readonly string[], NewAttempt>()((db, value, columns) =>
+  db
+    .insertInto("attempts")
+    .values(Object.fromEntries(columns.map((name) => [name, value(name as keyof NewAttempt)])) as NewAttempt),
+);
+export const openAttempt = (db: Db, row: NewAttempt) => insert(db, columnsOf(row), row);
 
 const close = prepared<{ jobId: string; attempt: number }>()((db, value) =>
   db.deleteFrom("attempts").where("job_id", "=", value("jobId")).where("attempt", "=", value("attempt")),

@@ -8,7 +8,7 @@ import type { JobStatus } from "@millrace/contract";
 import { sql } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
 import { type Db, isPostgres } from "../../drivers/store.ts";
-import { type ListedJob, listedColumns } from "./jobs.ts";
+import { type ListedJob, listedColumns, listedWithoutSteps } from "./jobs.ts";
 
 export interface JobFilter {
   readonly teamId: number;
@@ -25,6 +25,8 @@ export interface JobFilter {
   /** Only the job with this id and newer jobs. */
   readonly from?: string | undefined;
   readonly limit: number;
+  /** Whether the steps of jobs may be left out, because the answer does not show them. */
+  readonly withoutSteps?: boolean;
 }
 
 export interface JobPage {
@@ -38,14 +40,16 @@ const lookAt = 200;
 /** Maximum number of jobs that are checked for one page. The page ends there even if few jobs matched. */
 export const lookAtMost = 20_000;
 
-const newest = prepared<{ teamId: number; limit: number }>()((db, value) =>
-  db
-    .selectFrom("jobs")
-    .select(listedColumns)
-    .where("team_id", "=", value("teamId"))
-    .orderBy("id", "desc")
-    .limit(value("limit")),
-);
+interface Newest {
+  readonly teamId: number;
+  readonly limit: number;
+}
+
+const newest = prepared<Newest>()((db, value) => newestJobs(db, value).select(listedColumns));
+const newestWithoutSteps = prepared<Newest>()((db, value) => newestJobs(db, value).select(listedWithoutSteps));
+
+const newestJobs = (db: Db, value: (name: keyof Newest) => number) =>
+  db.selectFrom("jobs").where("team_id", "=", value("teamId")).orderBy("id", "desc").limit(value("limit"));
 
 /**
  * Lists jobs. If no index answers the filter, jobs are checked in batches, and `nextLook` is awaited before each batch,
@@ -53,10 +57,10 @@ const newest = prepared<{ teamId: number; limit: number }>()((db, value) =>
  * up separately costs a third as much.
  */
 export async function listJobs(db: Db, filter: JobFilter, nextLook: () => Promise<void> = others): Promise<JobPage> {
-  const { teamId, limit, from, before, ...criteria } = filter;
+  const { teamId, limit, from, before, withoutSteps = false, ...criteria } = filter;
   const given = Object.values(criteria).some((value) => value !== undefined);
   if (!given && from === undefined && before === undefined) {
-    const { rows } = await newest(db, { teamId, limit });
+    const { rows } = await (withoutSteps ? newestWithoutSteps : newest)(db, { teamId, limit });
     return { rows, next: rows.length < limit ? undefined : rows.at(-1)?.id };
   }
   const rest = restOf(filter);

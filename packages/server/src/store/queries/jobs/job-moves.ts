@@ -1,6 +1,7 @@
 /** Status changes of jobs: one guarded statement that allows only the transitions in the contract. */
 import { type FinalStatus, type JobStatus, jobStates, jobTransitions } from "@millrace/contract";
 import type { Updateable } from "kysely";
+import { columnsOf, preparedByShape } from "../../drivers/prepared.ts";
 import { type Db, isPostgres } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
 import { eachPart } from "../batches.ts";
@@ -33,9 +34,9 @@ export type JobEnds = Moves<FinalStatus>;
 
 /** Moves a job to a status that is not final. Returns false if the job was in none of the `from` states. */
 export async function moveJob(db: Db, move: Move<UnfinishedStatus>): Promise<boolean> {
-  const moved = await moving(db, move).returning(heardJob).execute();
-  await noteJobs(db, moved);
-  return moved.length === 1;
+  const { rows } = await movedJob(db, shapeOf(move), valuesOf(move));
+  await noteJobs(db, rows);
+  return rows.length === 1;
 }
 
 /** Moves many jobs with a few statements. Returns the ids of those that were in one of the `from` states. */
@@ -57,9 +58,9 @@ const freeJobs = (db: Db, ids: readonly string[]) =>
  * end of the job.
  */
 export async function finishJob(db: Db, move: JobEnd): Promise<JobRow | undefined> {
-  const moved = await moving(db, move).returningAll().returning(heardJob).execute();
-  await noteJobs(db, moved);
-  return moved[0];
+  const { rows } = await finishedJob(db, shapeOf(move), valuesOf(move));
+  await noteJobs(db, rows);
+  return rows[0];
 }
 
 /** Moves many jobs to a final status. Only `domain/lifecycle/end-job.ts` calls this. */
@@ -91,9 +92,40 @@ async function moveAll(
   return changed;
 }
 
-function moving(db: Db, { id, fence, ...transition }: Move<JobStatus>) {
-  const query = setStatus(db, transition).where("id", "=", id);
-  return fence === undefined ? query : query.where("attempt", "=", fence);
+/** What two moves must share so that one compiled statement serves both. */
+interface MoveShape {
+  readonly from: readonly JobStatus[];
+  readonly to: JobStatus;
+  readonly isFenced: boolean;
+  readonly columns: readonly string[];
+}
+
+type MoveValues = Updateable<Tables["jobs"]> & { readonly id: string; readonly fence: number };
+
+const shapeOf = ({ from, to, fence, changes = {} }: Move<JobStatus>): MoveShape => ({
+  from,
+  to,
+  isFenced: fence !== undefined,
+  columns: columnsOf(changes),
+});
+
+const valuesOf = ({ id, fence = 0, changes }: Move<JobStatus>): MoveValues => ({ ...changes, id, fence });
+
+const movedJob = preparedByShape<MoveShape, MoveValues>()((db, value, shape) =>
+  moving(db, value, shape).returning(heardJob),
+);
+const finishedJob = preparedByShape<MoveShape, MoveValues>()((db, value, shape) =>
+  moving(db, value, shape).returningAll().returning(heardJob),
+);
+
+function moving(
+  db: Db,
+  value: <Name extends keyof MoveValues & string>(name: Name) => MoveValues[Name],
+  { from, to, isFenced, columns }: MoveShape,
+) {
+  const changes = Object.fromEntries(columns.map((name) => [name, value(name as keyof MoveValues)]));
+  const query = setStatus(db, { from, to, changes }).where("id", "=", value("id"));
+  return isFenced ? query.where("attempt", "=", value("fence")) : query;
 }
 
 /** Builds the only statement that changes the status of a job. */

@@ -1,7 +1,7 @@
 /** Queries on jobs. */
 import { answerLimits, type JobStatus } from "@millrace/contract";
 import { type Insertable, type Selectable, sql } from "kysely";
-import { prepared } from "../../drivers/prepared.ts";
+import { columnsOf, prepared, preparedByShape } from "../../drivers/prepared.ts";
 import { type Db, isPostgres } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
 import { eachPart, nextTurn, parts } from "../batches.ts";
@@ -54,6 +54,12 @@ export const listedColumns = [
   ifShort("metrics").as("metrics"),
 ] as const;
 
+/** Columns for lists that do not show steps. */
+export const listedWithoutSteps = [
+  ...listedColumns.filter((column) => column !== "steps"),
+  sql<null>`null`.as("steps"),
+] as const;
+
 /** Columns for a single job. */
 const wholeColumns = [
   ...shown,
@@ -99,7 +105,7 @@ export async function insertJobs(db: Db, jobs: readonly NewJob[]): Promise<numbe
   const all = jobs.map(({ texts, ...job }) => ({ job, split: splitSpec(job.spec, texts) }));
   await eachPart(all, async (part) => {
     const rows = part.map(({ job, split }) => ({ ...job, ...split.listed, texts_settled_at: null }));
-    await noteJobs(db, await db.insertInto("jobs").values(rows).returning(heardJob).execute());
+    await noteJobs(db, await insertRows(db, rows));
   });
   let variables = 0;
   for (const [teamId, own] of Map.groupBy(jobs, (job) => job.team_id)) {
@@ -108,6 +114,20 @@ export async function insertJobs(db: Db, jobs: readonly NewJob[]): Promise<numbe
     variables += bytes;
   }
   return variables + (await putJobTexts(db, all));
+}
+
+type NewRow = Insertable<Tables["jobs"]>;
+
+const insertRow = preparedByShape<readonly string[], NewRow>()((db, value, columns) => {
+  const row = Object.fromEntries(columns.map((name) => [name, value(name as keyof NewRow)])) as NewRow;
+  return db.insertInto("jobs").values(row).returning(heardJob);
+});
+
+/** Inserts rows of jobs. Most inserts are of one job, so that statement is compiled once. */
+async function insertRows(db: Db, rows: readonly NewRow[]) {
+  const [row, second] = rows;
+  if (row && !second) return (await insertRow(db, columnsOf(row), row)).rows;
+  return db.insertInto("jobs").values(rows).returning(heardJob).execute();
 }
 
 const byId = prepared<{ id: string }>()((db, value) =>
@@ -255,15 +275,17 @@ export const jobsWithUncountedLogs = (db: Db, limit: number) =>
     .limit(limit)
     .execute();
 
-export async function countLog(db: Db, id: string, bytes: number): Promise<void> {
-  const counted = await db
+const setLogBytes = prepared<{ id: string; bytes: number }>()((db, value) =>
+  db
     .updateTable("jobs")
-    .set({ log_bytes: bytes })
-    .where("id", "=", id)
+    .set({ log_bytes: value("bytes") })
+    .where("id", "=", value("id"))
     .where("log_bytes", "is", null)
     .where("log_removed_at", "is", null)
-    .returning("team_id")
-    .executeTakeFirst();
+    .returning("team_id"),
+);
+export async function countLog(db: Db, id: string, bytes: number): Promise<void> {
+  const [counted] = (await setLogBytes(db, { id, bytes })).rows;
   if (counted) await addUsage(db, counted.team_id, "logs", bytes);
 }
 

@@ -1,12 +1,17 @@
 /** Queries on the queue of jobs that wait for slots. */
 import type { Insertable, Selectable } from "kysely";
-import { prepared } from "../../drivers/prepared.ts";
+import { columnsOf, prepared, preparedByShape } from "../../drivers/prepared.ts";
 import { type Db, isPostgres } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
 import { eachPart } from "../batches.ts";
 
 type NewRow = Insertable<Tables["queue"]>;
-export const enqueue = (db: Db, row: NewRow) => db.insertInto("queue").values(row).execute();
+const insert = preparedByShape<readonly string[], NewRow>()((db, value, columns) =>
+  db
+    .insertInto("queue")
+    .values(Object.fromEntries(columns.map((name) => [name, value(name as keyof NewRow)])) as NewRow),
+);
+export const enqueue = (db: Db, row: NewRow) => insert(db, columnsOf(row), row);
 export const enqueueAll = (db: Db, rows: readonly NewRow[]) =>
   eachPart(rows, (part) => db.insertInto("queue").values(part).execute());
 

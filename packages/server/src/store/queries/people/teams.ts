@@ -36,10 +36,13 @@ const retryColumns = ["job_timeout", "job_retries", "job_retry_delay"] as const;
 export type TeamRetries = Pick<Selectable<Tables["teams"]>, (typeof retryColumns)[number]>;
 
 const retries = prepared<{ teamId: number }>()((db, value) =>
-  db.selectFrom("teams").select(retryColumns).where("id", "=", value("teamId")),
+  db
+    .selectFrom("teams")
+    .select(["name", ...retryColumns])
+    .where("id", "=", value("teamId")),
 );
-export const teamRetriesOf = async (db: Db, teamId: number): Promise<TeamRetries | undefined> =>
-  (await retries(db, { teamId })).rows[0];
+/** Returns the name of a team, and its defaults for jobs that do not set their own. */
+export const teamRetriesOf = async (db: Db, teamId: number) => (await retries(db, { teamId })).rows[0];
 
 type ListedTeam = Pick<
   Selectable<Tables["teams"]>,
