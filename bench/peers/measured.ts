@@ -17,7 +17,7 @@ export interface Amounts {
 }
 
 export const steps = ["ready", "idle", "one", "chain", "log", "many"] as const;
-export type Step = (typeof steps)[number];
+type Step = (typeof steps)[number];
 export type Cells = Partial<Record<Step, string>>;
 
 /** Seconds until an installation is given up. Some build for a long time. */

@@ -127,9 +127,9 @@ export class Stage {
     await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }
 
-  /** Temporary files go where they are removed with the rest. */
+  /** Temporary files go where they are removed with the rest, and the folder of our programs stays clean. */
   #environment(env: Environment): NodeJS.ProcessEnv {
-    return { ...process.env, TMPDIR: this.path("tmp"), ...env };
+    return { ...process.env, TMPDIR: this.path("tmp"), PYTHONDONTWRITEBYTECODE: "1", ...env };
   }
 
   #isOurs(child: ChildProcess): void {
