@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { StatementSync } from "node:sqlite";
 import { after, afterEach, before, describe, it, type TestContext } from "node:test";
 import { storeIn } from "@millrace/testing/millrace/store-in.ts";
 import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
@@ -85,9 +85,9 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       ground.now += minute;
       // A batch of writes ends by time; here time does not pass.
       t.mock.method(performance, "now", () => 0);
-      const exec = t.mock.method(DatabaseSync.prototype, "exec");
+      const run = t.mock.method(StatementSync.prototype, "run");
       await turnsOf(ground.loop("tasks"));
-      const commits = exec.mock.calls.filter(({ arguments: [sql] }) => sql === "commit").length;
+      const commits = run.mock.calls.filter((call) => (call.this as StatementSync).sourceSQL === "commit").length;
       assert.ok(commits > 0 && commits <= 10, `${commits} commits`);
     });
 

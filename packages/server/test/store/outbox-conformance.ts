@@ -303,6 +303,8 @@ export function outboxConformance(storeOf: () => Store): void {
       time.now += 3_600_000;
       await work();
     }
+    // A webhook that fails gets one delivery at a time, so it may take some attempts until each has had its turn.
+    for (let hour = 0; hour < 20; hour++, time.now += 3_600_000) await work();
     assert.ok(hooks.length >= 4, `${hooks.length} attempts`);
     for (const { isForm, body } of hooks) assert.equal(isForm, !body.startsWith("{"), body);
     assert.deepEqual([...new Set(hooks.map(({ isForm }) => isForm))].sort(), [false, true]);
