@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type ManagedCluster, routes } from "@millrace/contract";
-import { createJob, readJob, shell, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { createJob, shell, waitForEnd, waitForStatus } from "@millrace/testing/millrace/jobs.ts";
 import { until } from "@millrace/testing/until.ts";
 import { noBrowser, Visit } from "./support/browser.ts";
 
@@ -125,7 +125,7 @@ describe("clusters in a browser", { skip: noBrowser }, () => {
     await confirm("Remove");
     const why = (await visit.page.textContent("dialog [role=alert]")) ?? "";
     assert.match(why, /job/);
-    assert.equal((await readJob(visit.client, id)).status, "QUEUED");
+    await waitForStatus(visit.client, id, ["QUEUED"]);
     await visit.picture("administration-cluster-remove");
     await visit.page.getByLabel(/Also if jobs run or wait there/).check();
     await confirm("Remove");

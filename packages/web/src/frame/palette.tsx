@@ -38,8 +38,8 @@ export default function Palette({ team, onClose, onSheet }: PaletteProps) {
           autoFocus
           role="combobox"
           aria-label="Search and commands"
-          aria-expanded
-          aria-controls={id}
+          aria-expanded={entries.length > 0}
+          aria-controls={entries.length > 0 ? id : undefined}
           aria-activedescendant={chosen >= 0 ? `${id}-${chosen}` : undefined}
           autoComplete="off"
           placeholder="Type a name or a command"
@@ -65,9 +65,14 @@ interface EntriesProps {
 
 function Entries({ id, entries, chosen, onChoose }: EntriesProps) {
   useEffect(() => document.getElementById(`${id}-${chosen}`)?.scrollIntoView({ block: "nearest" }), [id, chosen]);
+  if (entries.length === 0)
+    return (
+      <div className="palette-list">
+        <p className="soft">Nothing has this text.</p>
+      </div>
+    );
   return (
     <div id={id} className="palette-list" role="listbox" aria-label="Found">
-      {entries.length === 0 && <p className="soft">Nothing has this text.</p>}
       {entries.map((entry, index) => (
         <Line
           key={entry.key}
