@@ -42,7 +42,8 @@ export function MembersTab() {
         <section className="card stack">
           <h2>Add a user</h2>
           <p className="soft">
-            For a person without an account, create an <Link href={settingsPath(team, "invitations")}>invitation</Link>.
+            For a person without an account, or with whom you share no team, create an{" "}
+            <Link href={settingsPath(team, "invitations")}>invitation</Link>.
           </p>
           <AddMember />
         </section>
