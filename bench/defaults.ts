@@ -1,17 +1,15 @@
 /**
- * What people wait for at the default settings, with limits on, at `none` and at the strongest isolation: throughput,
- * latency and processor time of no-op jobs, and a small script with the dataset library.
+ * No-op jobs at the default settings, with limits on, at `none` and at the strongest isolation: throughput, latency and
+ * processor time.
  */
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import type { Client } from "@millrace/contract";
-import { python, runJob, shell } from "@millrace/testing/millrace/jobs.ts";
+import { shell } from "@millrace/testing/millrace/jobs.ts";
 import { TestServer } from "@millrace/testing/millrace/server.ts";
-import { datachainPython, whyNoDatachain, withLibrary } from "@millrace/testing/programs/datachain-install.ts";
 import { inFlight, runSupervised } from "./bare.ts";
 import { oneJob, runMany, slots } from "./jobs.ts";
 import { cpuSeconds } from "./logs.ts";
@@ -93,36 +91,4 @@ async function compareSandbox(sandboxed: () => Promise<void>): Promise<Measureme
     () => bareRate(minimal),
   );
   return compare("our sandbox without a server", ">= 0.7", { ours, other, unit: "/s", otherIs: "minimal bubblewrap" });
-}
-
-const script = "import datachain as dc\ndc.read_values(n=[1, 2, 3]).save('numbers')\n";
-
-/** A script that was run before, beside `python script.py` with the same interpreter. */
-export async function measureScripts(): Promise<Measurement[]> {
-  const why = await whyNoDatachain();
-  if (why) throw new Error(why);
-  const folder = await mkdtemp(join(tmpdir(), "millrace-script-"));
-  const server = await TestServer.start({ env: { ...defaults, ...withLibrary } });
-  try {
-    const client = await server.client();
-    await writeFile(join(folder, "script.py"), script);
-    const env = { PATH: process.env["PATH"], HOME: folder, DATACHAIN_NO_ANALYTICS: "1" };
-    const inJob = async () => {
-      const { job } = await runJob(client, python(script));
-      if (job.status !== "COMPLETE") throw new Error(job.error_message ?? job.status);
-    };
-    const byHand = () => promisify(execFile)(datachainPython, ["script.py"], { cwd: folder, env });
-    await inJob();
-    await byHand();
-    const [ours, other] = await inTurns(
-      7,
-      () => timed(inJob),
-      () => timed(byHand),
-    );
-    const sides = { ours, other, unit: "ms", otherIs: "python script.py" };
-    return [compare("a small dataset script again", "<= 0.8", sides)];
-  } finally {
-    await server.dispose();
-    await rm(folder, { recursive: true, force: true });
-  }
 }

@@ -12,7 +12,7 @@ const parts: Record<string, () => Promise<Measurement[]>> = {
   latency: async () => (await import("./jobs.ts")).measureLatency(),
   jobs: async () => (await import("./jobs.ts")).measureThroughput(),
   defaults: async () => (await import("./defaults.ts")).measureDefaults(),
-  scripts: async () => (await import("./defaults.ts")).measureScripts(),
+  scripts: async () => (await import("./scripts.ts")).measureScripts(),
   isolation: async () => (await import("./isolation.ts")).measureIsolation(),
   library: async () => (await import("./library.ts")).measureLibrary(),
   "first-job": async () => (await import("./first-job.ts")).measureFirstJob(),
@@ -30,6 +30,8 @@ const parts: Record<string, () => Promise<Measurement[]>> = {
   "web-jobs": async () => (await import("./web-jobs.ts")).measureJobsList(),
   schedules: async () => (await import("./schedules.ts")).measureSchedules(),
   slurm: async () => (await import("./slurm.ts")).measureSlurm(),
+  ray: async () => (await import("./ray.ts")).measureRay(),
+  kubernetes: async () => (await import("./kubernetes.ts")).measureKubernetes(),
 };
 
 const { values, positionals: wanted } = parseArgs({

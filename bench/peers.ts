@@ -5,12 +5,17 @@
 import { availableParallelism, loadavg, totalmem } from "node:os";
 import { slots } from "./jobs.ts";
 import type { Section } from "./measure.ts";
+import { airflow } from "./peers/airflow.ts";
 import { celery } from "./peers/celery.ts";
+import { dagster } from "./peers/dagster.ts";
+import { hatchet } from "./peers/hatchet.ts";
 import { type Amounts, type Cells, closeSession, measurePeer, steps } from "./peers/measured.ts";
 import { millracePython, millraceShell } from "./peers/millrace.ts";
 import type { Peer } from "./peers/peer.ts";
+import { prefect } from "./peers/prefect.ts";
+import { temporal } from "./peers/temporal.ts";
 
-const all: readonly Peer[] = [millracePython, millraceShell, celery];
+const all: readonly Peer[] = [millracePython, millraceShell, prefect, dagster, airflow, temporal, hatchet, celery];
 
 const number = (name: string, fallback: number) => Number(process.env[name] ?? fallback);
 const only = (process.env["PEERS_ONLY"] ?? "").split(",");

@@ -1,11 +1,18 @@
 /** Jobs on other machines: how fast a large log arrives, and what the beats of many runners cost the server. */
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
+import { createWriteStream } from "node:fs";
 import { copyFile, mkdtemp, open, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { promisify } from "node:util";
 import { type RunnerGround, runnerGround, untilState } from "../packages/server/test/engine/runners/runner-ground.ts";
 import { compare, inTurns, limit, type Measurement, timed } from "./measure.ts";
+
+const run = promisify(execFile);
 
 const megabytes = 200;
 const line = "a line of a log that is about as long as most lines of logs are, give or take a word";
@@ -25,9 +32,20 @@ export async function measureRunners(): Promise<Measurement[]> {
       () => rate(writeAsJob(ground, command)),
       () => rate(timed(() => writePlain(folder))),
     );
-    const sides = { ours, other: plain, unit: "MB/s", otherIs: "to a plain file, and copied" };
+    const [floor, again] = await inTurns(
+      5,
+      () => rate(timed(() => sendBare(folder))),
+      () => rate(timed(() => writePlain(folder))),
+    );
+    const otherIs = "to a plain file, and copied";
     return [
-      compare(`a job on a runner that writes ${megabytes} MB of log`, ">= 0.5", sides),
+      compare(`a job on a runner that writes ${megabytes} MB of log`, ">= 0.5", {
+        ...{ ours, other: plain, unit: "MB/s", otherIs },
+      }),
+      // How much of that this machine allows at all; there is no target.
+      compare("the same bytes by Python over HTTP to a bare Node server that writes them", ">= 0", {
+        ...{ ours: floor, other: again, unit: "MB/s", otherIs },
+      }),
       limit(`time that the beats of ${runners} runners take in each second`, await beats(ground), 100, "ms"),
     ];
   } finally {
@@ -56,6 +74,36 @@ async function writePlain(folder: string): Promise<void> {
   await copyFile(path, copy);
   await Promise.all([rm(path), rm(copy)]);
 }
+
+/** Writes the bytes to a file, sends that in one request to a server that only writes what it gets to another file. */
+async function sendBare(folder: string): Promise<void> {
+  const [path, copy] = [join(folder, "plain"), join(folder, "copy")];
+  const server = createServer(async (request, response) => {
+    await pipeline(request, createWriteStream(copy));
+    response.end();
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
+  await run("/bin/sh", [
+    "-c",
+    `{ ${command}; } >"$1" && exec python3 -I -c "$2" "$1" "$3"`,
+    "sh",
+    path,
+    sendFile,
+    `${port}`,
+  ]);
+  server.close();
+  await Promise.all([rm(path), rm(copy)]);
+}
+
+const sendFile = `
+import os, socket, sys
+with open(sys.argv[1], "rb") as file, socket.create_connection(("127.0.0.1", int(sys.argv[2]))) as connection:
+    size = os.fstat(file.fileno()).st_size
+    connection.sendall(b"POST / HTTP/1.1\\r\\nhost: bench\\r\\ncontent-length: %d\\r\\n\\r\\n" % size)
+    connection.sendfile(file)
+    assert connection.recv(12) == b"HTTP/1.1 200"
+`;
 
 /** What the server does for a beat besides waiting, in milliseconds for each second. */
 async function beats({ server, spec }: RunnerGround): Promise<number> {

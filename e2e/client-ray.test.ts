@@ -1,4 +1,4 @@
-/** The job contract on a real Ray cluster, through the unmodified client. */
+/** The job contract on a real Ray cluster, through the unmodified client; whole in the long form. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,6 +13,7 @@ clusterContract({
   kind: "ray",
   title: "Ray",
   skip: (await whyNoDatachain()) || (await whyNoRay()),
+  isSlow: true,
   async start() {
     const ray = await RayCluster.start({ token, cpusPerNode: 4 });
     const folder = await mkdtemp(join(tmpdir(), "millrace-ray-jobs-"));

@@ -18,7 +18,7 @@ import { programIn, whyNoVirtualenv } from "@millrace/testing/programs/virtualen
 
 const version = "4.32.5";
 const virtualenv = { name: `schemathesis-${version}`, requirement: `schemathesis==${version}` };
-const examples = process.env["FUZZ_EXAMPLES"] ?? "30";
+const examples = process.env["FUZZ_EXAMPLES"] ?? "15";
 const seed = process.env["FUZZ_SEED"] ?? "1";
 
 const checks = [

@@ -1,7 +1,7 @@
 /**
  * The soak test: jobs, lists, followers, uploads, pipelines and schedules while faults occur at random. At the end
  * nothing is lost, nothing is doubled, every log is what its job wrote, memory use is back to normal, and outside the
- * faults `/readyz` never took a second.
+ * faults `/readyz` never took a second, not counting the time in which the server had no processor.
  *
  * Three minutes on each database in the test suite; long form, an hour: SOAK_MINUTES=60 npm test soak. SOAK_SEED
  * repeats its faults.
@@ -66,7 +66,7 @@ async function soak(duration: number, start: number, options: Parameters<typeof 
   const signals = { stop: stop.signal, over: over.signal };
   const load = new Load(subject, timeline, new Moments(start), signals);
   const [jobs, pipelines] = [new JobLoad(load), new PipelineLoad(load)];
-  const probe = new Probe(subject.server.url);
+  const probe = new Probe(subject.server);
   try {
     await pipelines.prepare();
     const running = Promise.all([jobs.run(), pipelines.run(), readLists(load), stallNow(load, jobs)]);
@@ -133,8 +133,8 @@ function stallNow(load: Load, jobs: JobLoad): Promise<void> {
 function assertReady(samples: readonly Sample[], timeline: Timeline): void {
   const outside = samples.filter(({ from, to }) => !timeline.held(from, to));
   assert.ok(outside.length > 20, "the probe asked outside the faults too");
-  const bad = outside.filter(({ from, to, status }) => status !== 200 || to - from >= 1000);
-  assert.deepEqual(bad, [], "/readyz answered within a second");
+  const bad = outside.filter(({ from, to, starved, status }) => status !== 200 || to - from - starved >= 1000);
+  assert.deepEqual(bad, [], "/readyz answered within a second of the time that the machine gave the server");
 }
 
 /** Idle, the server uses about as much memory as at the start, and every slot is free. */

@@ -1,5 +1,6 @@
 # `npm test`: installs what is missing, then runs every check and test, and prints the time of each part.
 # Arguments: names of parts (check runner contract web server storage cli client pack browser isolation crash soak fuzz); none means all.
+# `chaos` only runs if it is named.
 cd "$(dirname "$0")/.." || exit
 wanted=" $* "
 failed=""
@@ -82,9 +83,11 @@ part storage run_tests $(find packages/storage/test -name "*.test.ts" -not -path
 part cli in_memory packages/cli/test/*.test.ts e2e/cli-*.test.ts
 # shellcheck disable=SC2086
 part client run_tests e2e/client-*.test.ts $long_client
-part isolation run_tests e2e/hostile-jobs.test.ts e2e/hostile-warehouses.test.ts e2e/limits.test.ts
+part isolation run_tests e2e/hostile-*.test.ts e2e/limits.test.ts
 part crash in_memory e2e/crash*.test.ts
 part soak run_tests e2e/soak.test.ts
+# It needs Kubernetes, which takes long to build, so it must be named.
+case "$wanted" in *" chaos "*) part chaos run_tests e2e/long/chaos-clusters.test.ts ;; esac
 pack="e2e/pack.test.ts e2e/storage-pack.test.ts" browser="e2e/browser*.test.ts" fuzz=e2e/fuzz.test.ts
 # shellcheck disable=SC2086
 if [ "$wanted" = "  " ]; then

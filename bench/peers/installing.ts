@@ -1,7 +1,7 @@
 /** Installs products below .cache, once; nothing is installed on the machine. */
 import { execFile } from "node:child_process";
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { cache } from "@millrace/testing/programs/program.ts";
 
@@ -14,6 +14,31 @@ export async function installed(...answers: Promise<false | string>[]): Promise<
 
 /** Downloads and unpacks these Debian packages together, and returns their root folder. */
 export async function unpacked(name: string, packages: readonly string[]): Promise<string> {
+  return once(name, async (part) => {
+    await run("apt-get", ["download", ...packages], { cwd: part });
+    for (const file of (await readdir(part)).filter((entry) => entry.endsWith(".deb")))
+      await run("dpkg-deb", ["--extract", file, "."], { cwd: part });
+  });
+}
+
+/**
+ * Builds these programs of a Go module, and returns the folder that has them. Builds them in the folder of the module:
+ * `go install` would ask for a list of all its versions, which the registry of Go modules does not give for each.
+ */
+export async function builtFrom(module: string, version: string, names: readonly string[]): Promise<string> {
+  return once(`${basename(module)}-${version}`, async (part) => {
+    const env = { ...process.env, GOTOOLCHAIN: "auto" };
+    const answer = await run("go", ["mod", "download", "-json", `${module}@v${version}`], { cwd: part, env });
+    const sources = names.map((name) => `./cmd/${name}`);
+    const flags = ["-p", "1", "-buildvcs=false", "-ldflags", `-X main.Version=v${version}`];
+    const words = ["-n", "10", "go", "build", ...flags, "-o", `${part}/`, ...sources];
+    process.stderr.write(`Building ${module} (once, some minutes)\n`);
+    await run("nice", words, { cwd: JSON.parse(answer.stdout).Dir, env, maxBuffer: 64 * 1024 ** 2 });
+  });
+}
+
+/** Returns a folder of .cache that `fill` has filled, now or in an earlier run. It gets its name when it is complete. */
+async function once(name: string, fill: (part: string) => Promise<void>): Promise<string> {
   const root = join(cache, name);
   const isThere = await readdir(root).then(
     () => true,
@@ -23,9 +48,7 @@ export async function unpacked(name: string, packages: readonly string[]): Promi
   const part = `${root}.part`;
   await rm(part, { recursive: true, force: true });
   await mkdir(part, { recursive: true });
-  await run("apt-get", ["download", ...packages], { cwd: part });
-  for (const file of (await readdir(part)).filter((entry) => entry.endsWith(".deb")))
-    await run("dpkg-deb", ["--extract", file, "."], { cwd: part });
+  await fill(part);
   await rename(part, root);
   return root;
 }

@@ -38,6 +38,11 @@ export async function measurePeer(peer: Peer, amounts: Amounts): Promise<Cells> 
       cells[step] = `failed: ${session}`;
       break;
     }
+    const lacking = peer.lacks?.[step];
+    if (lacking !== undefined) {
+      cells[step] = lacking;
+      continue;
+    }
     say(peer, step);
     const { text, isBroken } = await session.measure(step);
     cells[step] = text;
@@ -48,7 +53,8 @@ export async function measurePeer(peer: Peer, amounts: Amounts): Promise<Cells> 
     session = await Session.open(peer, amounts).catch(reasonOf);
   }
   if (typeof session !== "string") await session.close();
-  return cells;
+  // What was interrupted is no result. The process ends as soon as the product has.
+  return isOver ? new Promise(() => {}) : cells;
 }
 
 const say = ({ name }: Peer, step: string, result = "...") => process.stderr.write(`${name}, ${step}: ${result}\n`);
@@ -82,8 +88,12 @@ interface Outcome {
   readonly isBroken?: boolean;
 }
 
-/** Ends the product that is being measured, for a run that is interrupted. */
-export const closeSession = async () => current?.close();
+/** Ends the product that is being measured, for a run that is interrupted. None is started afterwards. */
+export async function closeSession(): Promise<void> {
+  isOver = true;
+  await current?.close();
+}
+let isOver = false;
 let current: Session | undefined;
 
 /** A product that runs with a fresh folder, and a client of it. */
@@ -94,6 +104,7 @@ class Session {
   #work: Work | undefined;
 
   static async open(peer: Peer, amounts: Amounts): Promise<Session> {
+    if (isOver) throw new Error("interrupted");
     const session = new Session(peer, amounts, await Stage.open());
     current = session;
     try {

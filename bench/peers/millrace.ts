@@ -6,7 +6,7 @@ import { TestServer } from "@millrace/testing/millrace/server.ts";
 import { version } from "../../packages/server/src/version.ts";
 import { runMany } from "../jobs.ts";
 import { timed } from "../measure.ts";
-import { makeChain, runChain } from "../pipelines.ts";
+import { makeChain, rebuild } from "../pipelines.ts";
 import type { Answer, Peer, Work } from "./peer.ts";
 
 interface Form {
@@ -58,7 +58,7 @@ async function clientOf(server: TestServer, { nothing, writes }: Form): Promise<
     async chain(length) {
       const dataset = chains.get(length) ?? (await makeChain(server, client, length, nothing));
       chains.set(length, dataset);
-      return answered(() => runChain(client, dataset));
+      return answered(() => rebuild(client, dataset));
     },
     async log(bytes) {
       let id = "";

@@ -9,6 +9,8 @@ export interface Peer {
   readonly setting: string;
   /** What the no-op, the chain and the log are in this product. */
   readonly work: string;
+  /** Steps that the product has nothing for, and what the table says instead. */
+  readonly lacks?: Readonly<Record<string, string>>;
   /** Installs the product where it is missing. Rejects with the reason if it cannot be had. */
   install(): Promise<void>;
   /** Creates its database and configuration. Not measured. */

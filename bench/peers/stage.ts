@@ -28,6 +28,7 @@ export class Stage {
   readonly #clients: ChildProcess[] = [];
   /** Our own processes, which do not count as the product's. */
   readonly #ours = new Set<number>();
+  #isClosed = false;
 
   static async open(): Promise<Stage> {
     const folder = await mkdtemp(join(tmpdir(), "millrace-peer-"));
@@ -44,9 +45,9 @@ export class Stage {
     return join(this.folder, ...parts);
   }
 
-  /** Starts a program of the product; its output goes to NAME.out in the folder. */
+  /** Starts a program of the product; its output goes to NAME.out in the folder, and replaces that of an earlier start. */
   run(name: string, command: readonly string[], env: Environment = {}): void {
-    const output = openSync(this.path(`${name}.out`), "a");
+    const output = openSync(this.path(`${name}.out`), "w");
     const child = spawn("python3", [hold, ...command], {
       cwd: this.folder,
       env: this.#environment(env),
@@ -64,9 +65,10 @@ export class Stage {
     return (await promisify(execFile)(program, words, options)).stdout;
   }
 
-  /** Waits until `ready` holds. Rejects if one of the programs has ended. */
+  /** Waits until `ready` holds. Rejects if one of the programs has ended, or if the stage is closed. */
   async until(ready: () => Promise<boolean>): Promise<void> {
     while (!(await ready().catch(() => false))) {
+      if (this.#isClosed) throw new Error("given up");
       const dead = this.#held.find(({ child }) => child.exitCode !== null || child.signalCode !== null);
       if (dead) throw new Error(`${dead.name} ended: ${(await this.outputOf(dead.name)).slice(-300)}`);
       await sleep(50);
@@ -122,6 +124,7 @@ export class Stage {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.endClients();
     await this.stop();
     await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });

@@ -12,17 +12,17 @@ interface Fault {
 const serverFaults: readonly Fault[] = [
   {
     name: "server killed",
-    async run({ server }, random) {
-      await server.stop("SIGKILL");
+    async run(subject, random) {
+      await subject.server.stop("SIGKILL");
       await random.pause(0, 1500);
-      await server.start();
+      await subject.startServer();
     },
   },
   {
     name: "server stopped",
-    async run({ server }) {
-      await server.stop("SIGTERM");
-      await server.start();
+    async run(subject) {
+      await subject.server.stop("SIGTERM");
+      await subject.startServer();
     },
   },
   {
@@ -40,7 +40,7 @@ const serverFaults: readonly Fault[] = [
       await random.pause(0, 1000);
       await subject.server.stop("SIGKILL");
       await subject.freeDisk();
-      await subject.server.start();
+      await subject.startServer();
     },
   },
   {

@@ -1,6 +1,6 @@
 /** The server under test with everything that faults affect: its database, its disk, its clock, its network. */
 import { execFileSync } from "node:child_process";
-import { chmod, mkdtemp, readFile, rm, rmdir, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, readFile, rm, rmdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Client, createClient } from "@millrace/contract";
@@ -34,6 +34,7 @@ export class Subject {
     await chmod(witness, 0o777);
     const disk = await mkdtemp(join(tmpdir(), "millrace-soak-"));
     execFileSync("mount", ["-t", "tmpfs", "-o", "size=1500m,mode=755", "tmpfs", disk]);
+    await removeStaleClocks();
     const clock = join(witness, "clock");
     await writeFile(clock, "+0\n");
     const server = await TestServer.start({
@@ -78,6 +79,12 @@ export class Subject {
     return writeFile(join(this.witness, "clock"), `${offset}\n`);
   }
 
+  /** Starts the server again after it was stopped or killed. */
+  async startServer(): Promise<void> {
+    await removeStaleClocks();
+    await this.server.start();
+  }
+
   get #ballast(): string {
     return join(this.#disk, "ballast");
   }
@@ -117,5 +124,20 @@ export class Subject {
     execFileSync("umount", ["--lazy", this.#disk]);
     await rmdir(this.#disk);
     await rm(this.witness, { recursive: true, force: true });
+  }
+}
+
+const sharedMemory = "/dev/shm";
+
+/**
+ * Removes what killed processes left of libfaketime. It names its files by process id, and a later process with that id
+ * but another user cannot open them, and ends.
+ */
+async function removeStaleClocks(): Promise<void> {
+  for (const name of await readdir(sharedMemory)) {
+    const [, pid] = /faketime_(?:sem|shm)_(\d+)$/.exec(name) ?? [];
+    if (pid === undefined) continue;
+    const environment = await readFile(`/proc/${pid}/environ`, "utf8").catch(() => "");
+    if (!environment.includes("FAKETIME")) await rm(join(sharedMemory, name), { force: true });
   }
 }

@@ -31,8 +31,8 @@ const hour = 3_600_000;
 const team = "nights";
 
 /** Repeats until it is answered; a request before a kill may take effect twice. */
-export async function persistently<T>(call: () => Promise<T>): Promise<T> {
-  for (const deadline = Date.now() + 120_000; ; ) {
+export async function persistently<T>(call: () => Promise<T>, seconds = 120): Promise<T> {
+  for (const deadline = Date.now() + 1000 * seconds; ; ) {
     try {
       return await call();
     } catch (error) {

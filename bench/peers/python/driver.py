@@ -31,14 +31,16 @@ def count_until(finished, count, pause=0.1):
 
 
 def serve(**orders):
-    """Each order is a function of one number. A number that it returns is what the product kept, in bytes."""
+    """Each order is a function of one number. A number that it returns is what the product kept, in bytes; a function
+    that it returns counts them, which is not measured."""
     tell(ready=True)
     for line in sys.stdin:
         name, number = line.split()
         begin = time.perf_counter()
         try:
             kept = orders[name](int(number))
-            tell(seconds=time.perf_counter() - begin, kept=kept)
+            seconds = time.perf_counter() - begin
+            tell(seconds=seconds, kept=kept() if callable(kept) else kept)
         except Exception as error:
             traceback.print_exc()
             tell(failed=f"{type(error).__name__}: {error}"[:300])

@@ -155,6 +155,8 @@ export const routes = {
   followChanges: live.followChanges,
   runnerClaim: runners.runnerClaim,
   runnerFile: runners.runnerFile,
+  runnerPack: runners.runnerPack,
+  runnerStorePack: runners.runnerStorePack,
   runnerLog: runners.runnerLog,
   runnerBeat: runners.runnerBeat,
   runnerEnd: runners.runnerEnd,
@@ -282,7 +284,7 @@ export {
 export { credentialsInput, environmentText, rerunInput, UnquotableVariable } from "./reruns.ts";
 export { retryLimits, retryWait, usualRetryDelay } from "./retries.ts";
 export { bodyLimitOf, type Route, type RouteInput, type RouteOutput } from "./routes.ts";
-export { runnerLimits } from "./runners.ts";
+export { mostPackBytes, runnerLimits } from "./runners.ts";
 export {
   type CatchUpPolicy,
   type CreatePipelineScheduleInput,

@@ -35,6 +35,8 @@ export interface Route {
   readonly upload?: true;
   /** True if the body is bytes (application/octet-stream) of at most `bodyLimit`. */
   readonly bytes?: true;
+  /** True if a body of bytes is streamed to storage, so that it does not occupy memory. */
+  readonly streamed?: true;
   readonly response: TSchema;
   /** Further content types that the response may have, with their descriptions. */
   readonly alsoAnswers?: Readonly<Record<string, string>>;

@@ -49,7 +49,14 @@ export const runnerClaim = defineRoute({
     host: Type.String({ maxLength: 255 }),
     python: Type.String({ maxLength: 40 }),
   }),
-  response: Type.Object({ token: Type.String() }, { description: "the job, and a token for the other calls" }),
+  response: Type.Object(
+    {
+      token: Type.String(),
+      orders: Orders,
+      pack_ticket: Type.Optional(Type.String({ description: "present if virtualenvs of this cluster are packed" })),
+    },
+    { description: "the job, a token for the other calls, and the orders so far" },
+  ),
   errors: [...errors, "wrong_state"],
 });
 
@@ -64,6 +71,44 @@ export const runnerFile = defineRoute({
   response: Type.String({ description: "the content" }),
   answersAs: "application/octet-stream",
   errors: [...errors, "not_found"],
+});
+
+/** The most bytes of a packed virtualenv. */
+export const mostPackBytes = 8 * 1024 ** 3;
+
+/** The key by which a runner names a virtualenv. It becomes a part of a name in the storage. */
+const Virtualenv = Type.String({ pattern: "^[0-9a-f]{40}$", description: "the key of a virtualenv" });
+
+export const runnerPack = defineRoute({
+  id: "runnerPack",
+  method: "GET",
+  path: "/api/runner/pack",
+  tag,
+  summary: "A runner asks for the pack of the virtualenv that its job needs",
+  access,
+  query: Type.Object({ key: Key, virtualenv: Virtualenv }),
+  response: Type.String({ description: "a gzipped tar archive" }),
+  answersAs: "application/octet-stream",
+  errors: [...errors, "not_found", "wrong_state"],
+});
+
+export const runnerStorePack = defineRoute({
+  id: "runnerStorePack",
+  method: "POST",
+  path: "/api/runner/pack",
+  tag,
+  summary: "A runner stores the pack of the virtualenv that it asked for and had to build",
+  access,
+  query: Type.Object({
+    key: Key,
+    virtualenv: Virtualenv,
+    ticket: Type.String({ maxLength: 100, description: "the `pack_ticket` of its claim; it works once" }),
+  }),
+  bytes: true,
+  streamed: true,
+  bodyLimit: mostPackBytes,
+  response: Type.Object({}),
+  errors: [...errors, "wrong_state", "insufficient_storage"],
 });
 
 export const runnerLog = defineRoute({

@@ -49,6 +49,10 @@ export const runnerOptions = {
     description:
       "GiB that the virtualenvs in `environments` may occupy together; beyond that, those used longest ago are removed; 0 for no limit",
   }),
+  environments_packed: Type.Boolean({
+    default: false,
+    description: "pack each virtualenv once into the storage of the server; nodes that lack it fetch it from there",
+  }),
 };
 
 export type RunnerOptions = Static<TObject<typeof runnerOptions>>;

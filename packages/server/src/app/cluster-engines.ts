@@ -2,6 +2,7 @@
  * Keeps an engine open for each cluster, and the loops of each cluster running. The table of clusters is the truth: a
  * cluster that is added, changed or removed while the server runs is opened, opened again or closed.
  */
+
 import { localEngine } from "@millrace/contract";
 import type { Logger } from "pino";
 import { allOptions, secretsOf } from "../domain/jobs/managed-clusters.ts";
@@ -11,6 +12,7 @@ import type { EngineSurroundings, Engines, OpenEngine } from "../engines/registr
 import { type Loop, startLoop } from "../loops/loop.ts";
 import type { Store } from "../store/drivers/store.ts";
 import { allClusters, type ClusterRow } from "../store/queries/jobs/clusters.ts";
+import { asServer } from "../turns/asker.ts";
 
 interface ClusterEnginesOptions {
   readonly store: Store;
@@ -67,7 +69,8 @@ export class ClusterEngines {
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {
-    const turn = this.#turn.catch(() => {}).then(work);
+    // A request may have caused this, and what it opens outlives the request.
+    const turn = asServer(() => this.#turn.catch(() => {}).then(work));
     this.#turn = turn;
     return turn;
   }

@@ -29,7 +29,7 @@ const gibibyte = 1024 ** 3;
 /** What the options of all kinds say. A limit of the cluster replaces the server's. */
 export function termsOf(options: RunnerOptions, limits: RemoteLimits): Partial<RunnerEngineOptions> {
   const { job_seconds, job_memory, start_seconds, lease_seconds } = options;
-  const { environments, environments_days, environments_size } = options;
+  const { environments, environments_days, environments_size, environments_packed } = options;
   const own = {
     ...(job_seconds === 0 ? {} : { seconds: job_seconds }),
     ...(job_memory === 0 ? {} : { memory: Math.round(job_memory * gibibyte) }),
@@ -41,6 +41,7 @@ export function termsOf(options: RunnerOptions, limits: RemoteLimits): Partial<R
     ...(environments === ""
       ? {}
       : { environments: { folder: environments, days: environments_days, bytes: environments_size * gibibyte } }),
+    ...(environments_packed ? { packs: true } : {}),
     limits: { ...limits, ...own },
     limitSettings: Object.fromEntries(names),
   };

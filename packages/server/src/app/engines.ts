@@ -2,7 +2,7 @@
 import type { Logger } from "pino";
 import { keyFilePath, keyLocation } from "../admin/keys/key-file.ts";
 import type { Config } from "../configuration/config.ts";
-import { limitsHere } from "../configuration/groups/limits.ts";
+import { bytesHere, limitsHere } from "../configuration/groups/limits.ts";
 import { LocalEngine } from "../engines/local/local-engine.ts";
 import { readBootId } from "../engines/local/processes/processes.ts";
 import { type EngineEvents, Engines, type KeptLogs } from "../engines/registry.ts";
@@ -61,6 +61,7 @@ interface LocalWiring {
   readonly faults: Faults;
   readonly onChange: EngineEvents["onChange"];
   readonly warehouses: WarehousePlaces;
+  readonly onWarmStart: (outcome: "hit" | "miss") => void;
 }
 
 export const localEngine = (config: Config, wiring: LocalWiring): Part<LocalEngine> =>
@@ -70,17 +71,19 @@ export const localEngine = (config: Config, wiring: LocalWiring): Part<LocalEngi
   );
 
 async function openLocal(config: Config, wiring: LocalWiring): Promise<LocalEngine> {
-  const { folder, log, faults, onChange, warehouses } = wiring;
+  const { folder, log, faults, onChange, warehouses, onWarmStart } = wiring;
   const engine = await LocalEngine.open({
     ...config.localEngine,
     folders: folder.engine,
     hidden: [keyFilePath(keyLocation(config))],
     limits: limitsHere(config.limits),
+    warmMemory: bytesHere(config.localEngine.warmMemory),
     bootId: config.testing.bootId || (await readBootId()),
     claimDelay: faults.claimDelay,
     jobEnvironment: config.jobEnvironment,
     warehouses,
     onChange,
+    onWarmStart,
     onEnvironmentRemoved: (environment, error) =>
       error === undefined
         ? log.info({ environment }, "deleted a virtualenv")

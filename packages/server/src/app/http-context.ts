@@ -10,14 +10,14 @@ import { signInLimits } from "./sign-in-limits.ts";
 import type { Wiring } from "./wiring.ts";
 
 export function httpContext({ config, machinery, exports, publicUrl, readiness }: Wiring): HttpContext {
-  const { execution, warehouses, measures, blobs, archive, runners, clusters } = machinery;
+  const { execution, warehouses, measures, blobs, packs, archive, runners, clusters } = machinery;
   const { store, keys, engines, signals, clock, log, faults, metrics, disk } = execution;
   const { listening, requests, localEngine, quotas } = config;
   const callers = new Callers(localEngine.users);
   return {
     ...{ store, keys, engines, signals, clock, log, faults, metrics, disk, warehouses, measures },
     ...{ listening, requests, quotas, callers, exports, publicUrl, version },
-    ...{ blobs, archive, runners, keepEngines: clusters.keep },
+    ...{ blobs, packs, archive, runners, keepEngines: clusters.keep },
     diagnose: () => diagnoseAside(config),
     site: siteOf(listening.publicUrl),
     sendsMail: config.mail.smtpUrl !== "",

@@ -1,5 +1,6 @@
 /** Starts the parts that jobs need: the engines, the warehouses of the teams and the blob storage. */
 import type { Blobs } from "../blobs/blobs.ts";
+import { Packs } from "../blobs/packs.ts";
 import { prepareLocalCluster } from "../domain/lifecycle/first-start.ts";
 import { keptLogs } from "../engines/kept-logs.ts";
 import type { LocalEngine } from "../engines/local/local-engine.ts";
@@ -28,6 +29,7 @@ export interface Machinery {
   readonly warehouses: Warehouses;
   readonly measures: WarehouseMeasures;
   readonly blobs: Blobs;
+  readonly packs: Packs;
   readonly archive: LogArchive | undefined;
   readonly hints: Hints;
   readonly runners: Runners;
@@ -38,7 +40,7 @@ export interface Machinery {
 
 export async function startMachinery(
   parts: StartedParts,
-  { config, folder, log, clock, metrics, changes }: Surroundings,
+  { config, folder, log, clock, metrics, changes, beforeRivalExit }: Surroundings,
   { store, keys, serverId }: PreparedStore,
   others: Readonly<Record<string, OpenEngine>>,
   url: () => string,
@@ -54,8 +56,13 @@ export async function startMachinery(
     remember: (team, python) => warehouses.remember(team, python),
   };
   const { onChange } = hints.everywhere;
-  const engine = await parts.start(localEngine(config, { folder, log, faults, onChange, warehouses: places }));
+  const onWarmStart = (outcome: "hit" | "miss") => metrics.warmStarts.add({ outcome });
+  const wiring = { folder, log, faults, onChange, warehouses: places, onWarmStart };
+  const engine = await parts.start(localEngine(config, wiring));
+  beforeRivalExit.add(() => endAll(engine));
+  metrics.waitingInterpreters = () => engine.waitingInterpreters;
   const blobs = await claimedBlobs(folder, config, serverId);
+  const packs = new Packs(blobs, config.retention.packsSize, () => clock.now());
   const archive = logArchive(folder, blobs, faults);
   const warehouses: Warehouses = await parts.start(teamWarehouses(folder, engine));
   const engines = engineRegistry(log, keptLogs(folder.jobs));
@@ -72,7 +79,14 @@ export async function startMachinery(
   );
   const measures = new WarehouseMeasures({ store, engines, warehouses, serverId, quotas: config.quotas });
   const execution = { store, keys, serverId, engines, signals, clock, log, faults, metrics, disk };
-  return { execution, warehouses, measures, blobs, archive, hints, runners, clusters, local };
+  return { execution, warehouses, measures, blobs, packs, archive, hints, runners, clusters, local };
+}
+
+/** Ends everything that runs on this machine, because another server has taken over its jobs. */
+async function endAll(engine: LocalEngine): Promise<void> {
+  const keys = await engine.find();
+  for (const key of keys) await engine.end({ key, handle: null, epoch: "" }, "Another server has taken over the job.");
+  await engine.sweep(keys);
 }
 
 const clusterEngines = (options: ConstructorParameters<typeof ClusterEngines>[0]): Part<ClusterEngines> =>

@@ -54,6 +54,7 @@ export async function startServer(
       clock,
       metrics,
       changes: new Changes(),
+      beforeRivalExit: new Set<() => Promise<unknown>>(),
     };
     const prepared = await startStore(parts, surroundings);
     const publicUrl = new ServerUrl(config.listening.publicUrl);
@@ -80,10 +81,10 @@ const serverMetrics = (): Part<ServerMetrics> =>
 
 /** Locks the data folder and the database, opens the store and prepares it. */
 async function startStore(parts: StartedParts, surroundings: Surroundings): Promise<PreparedStore> {
-  const { config, folder, log, metrics, changes } = surroundings;
+  const { config, folder, metrics, changes } = surroundings;
   await parts.start(lockedFolder(folder));
   const location = folder.storeLocation(config.data);
-  const lock = await parts.start(databaseLock(location, log, changes));
+  const lock = await parts.start(databaseLock(location, surroundings));
   const plain = await parts.start(database(location, lock));
   const timed = timedStore(plain, (seconds) => metrics.storeWrite.observe({}, seconds));
   const store = notedStore(timed, ({ team, kind, id }) => changes.note(team, kind, id));

@@ -13,4 +13,6 @@ export interface Surroundings {
   readonly clock: Clock;
   readonly metrics: ServerMetrics;
   readonly changes: Changes;
+  /** Work to do before the server exits because another one has taken its database. */
+  readonly beforeRivalExit: Set<() => Promise<unknown>>;
 }

@@ -24,7 +24,7 @@ interface UpkeepLoops {
 }
 
 export function upkeepLoops({ machinery, exports, ...settings }: UpkeepLoops): Loop[] {
-  const { execution, warehouses, measures, blobs, archive } = machinery;
+  const { execution, warehouses, measures, blobs, packs, archive } = machinery;
   const { store, engines, signals, clock, log, disk, serverId } = execution;
   const { keeping, retention, quotas } = settings;
   const kept = {
@@ -41,7 +41,7 @@ export function upkeepLoops({ machinery, exports, ...settings }: UpkeepLoops): L
     exportDatasets({ store, signals, clock, disk, log, warehouses, blobs, quotas }),
     sweep({
       ...{ store, engines, clock, log, serverId, warehouses },
-      ...{ blobs, archive, exports },
+      ...{ blobs, packs, archive, exports },
       ...retention,
     }),
   ];

@@ -3,6 +3,7 @@
 export const uploadsFolder = "files/";
 export const exportsFolder = "exports/";
 export const logsFolder = "logs/";
+export const packsFolder = "packs/";
 /** Folder of the blob that names the owner (`ownerName`). */
 export const serverFolder = "server/";
 /**
@@ -21,6 +22,13 @@ export const exportName = (id: string, file: number) => `${exportFolder(id)}${fi
 
 /** Returns the blob name of an attempt's log. `key` is the attempt's key (see `attemptKey`). */
 export const logName = (key: string) => `${logsFolder}${key.slice(0, 2)}/${key}`;
+
+/**
+ * Returns the blob name of a packed virtualenv. `person` is set if its jobs have secrets of that person: nobody else
+ * gets it.
+ */
+export const packName = (team: number, person: number | null, environment: string) =>
+  `${packsFolder}team-${team}/${person === null ? "all" : `person-${person}`}/${environment}`;
 
 /** Returns the last part of a blob's name: the id of an upload, or the key of an attempt. */
 export const lastPart = (name: string) => name.slice(name.lastIndexOf("/") + 1);

@@ -22,6 +22,7 @@ import {
 export interface BlobFolders {
   readonly files: string;
   readonly exports: string;
+  readonly packs: string;
 }
 
 export class FolderBlobs implements Blobs {

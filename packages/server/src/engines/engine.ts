@@ -87,9 +87,9 @@ export type Observation =
   | { readonly state: "WAITING"; readonly reason: string }
   /**
    * The attempt has not started and will not start. The engine never got the attempt, the attempt was withdrawn, or its
-   * start failed.
+   * start failed: `why` says how, if the engine knows.
    */
-  | { readonly state: "ABSENT" }
+  | { readonly state: "ABSENT"; readonly why?: string }
   | { readonly state: "RUNNING"; readonly steps: readonly Step[]; readonly querying: boolean }
   | Exited
   /** The attempt ended without an exit code. */
@@ -247,3 +247,5 @@ export interface Engine {
 }
 
 export const attemptKey = (jobId: string, attempt: number) => `${jobId}.${attempt}`;
+/** The id of the job in the key of one of its attempts. */
+export const jobIdOf = (key: string) => key.slice(0, key.lastIndexOf("."));

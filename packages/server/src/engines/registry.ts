@@ -62,6 +62,12 @@ export class Engines {
     return [...this.#engines.values()];
   }
 
+  /** Whether another engine than this one is the engine of a cluster. */
+  isOfAnother(cluster: number, engine: Engine): boolean {
+    const owner = this.#engines.get(cluster);
+    return owner !== undefined && owner !== engine;
+  }
+
   add(cluster: number, engine: Engine): void {
     this.#engines.set(cluster, engine);
   }

@@ -2,7 +2,7 @@
 import { jobStates, localEngine } from "@millrace/contract";
 import type { Blobs } from "../blobs/blobs.ts";
 import { type DefaultQuotas, roomToRun } from "../domain/access/quotas.ts";
-import { CredentialsUnavailable, type Gathered, gatherCredentials } from "../domain/jobs/job-credentials.ts";
+import { CredentialsUnavailable, type Gathered, gatherCredentials, namesIn } from "../domain/jobs/job-credentials.ts";
 import { endJob } from "../domain/lifecycle/end-job.ts";
 import { readSpec } from "../domain/lifecycle/job-documents.ts";
 import { type Rules, teamAndRulesOf } from "../domain/lifecycle/retries.ts";
@@ -43,6 +43,8 @@ type QueueRow = Awaited<ReturnType<typeof headOfQueue>>[number];
 const overtakings = 4;
 /** Number of extra queue entries that are read, to replace jobs that do not fit and are skipped. */
 const lookAhead = 16;
+/** Number of queue entries that are read if none of the first ones fits. */
+const farReach = 1000;
 /** The most jobs that one write claims: a cluster may have thousands of free slots, and other writes wait. */
 const mostClaims = 100;
 
@@ -78,12 +80,7 @@ export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterR
   const refused: RefusedJob[] = [];
   const passed: string[] = [];
   let lacksFiles = false;
-  const reach = 2 * Math.min(free, mostClaims) + lookAhead;
-  const head =
-    room.full.length === 0
-      ? await headOfQueue(db, cluster.id, reach)
-      : await headOfQueueWithout(db, cluster.id, reach, room.full);
-  for (const waiting of head) {
+  for (const waiting of await readHead(db, cluster, free, room.full)) {
     if (free <= 0 || places <= 0 || claimed.length === mostClaims) break;
     if (waiting.slots > cluster.max_workers) {
       refused.push({ id: waiting.job_id, why: tooWide(cluster, waiting) });
@@ -95,8 +92,9 @@ export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterR
     }
     if (waiting.slots > free) {
       // Smaller jobs may overtake a job that needs many slots, so that slots do not idle, but only a limited number of times.
-      if (waiting.passed_over >= overtakings * cluster.max_workers) break;
-      passed.push(waiting.job_id);
+      if (hasWaitedEnough(cluster, waiting)) break;
+      // The first ones decide when it is enough.
+      if (passed.length < mostClaims) passed.push(waiting.job_id);
       continue;
     }
     if (!room.take(waiting.team_id)) continue;
@@ -116,6 +114,23 @@ export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterR
   }
   if (claimed.length > 0 && passed.length > 0) await countPassedOver(db, passed);
   return { claimed, refused, lacksFiles, isFull: free <= 0 || places <= 0 };
+}
+
+const hasWaitedEnough = ({ max_workers }: ClusterRow, { passed_over }: QueueRow) =>
+  passed_over >= overtakings * max_workers;
+
+/**
+ * Reads the head of the queue: enough to fill the free slots. If nothing there fits, reads further, so that many jobs
+ * that need many slots do not hide the smaller ones behind them.
+ */
+async function readHead(db: Db, cluster: ClusterRow, free: number, full: readonly number[]): Promise<QueueRow[]> {
+  const read = (limit: number) =>
+    full.length === 0 ? headOfQueue(db, cluster.id, limit) : headOfQueueWithout(db, cluster.id, limit, full);
+  const reach = 2 * Math.min(free, mostClaims) + lookAhead;
+  const head = await read(reach);
+  const isHidden = (row: QueueRow) =>
+    row.slots > free && row.slots <= cluster.max_workers && !hasWaitedEnough(cluster, row);
+  return head.length === reach && head.every(isHidden) ? read(farReach) : head;
 }
 
 /** Returns how many more attempts the engine of a cluster takes, whatever their slots. */
@@ -213,9 +228,8 @@ async function claimJob(
  * so that other jobs still start.
  */
 async function credentialsOf(db: Db, { keys }: ClaimContext, job: JobRow) {
-  const { credentials_name: name, credentials_names: names = name === null ? [] : [name] } = readSpec(job);
   try {
-    return await gatherCredentials(db, keys, job, names);
+    return await gatherCredentials(db, keys, job, namesIn(readSpec(job)));
   } catch (error) {
     if (error instanceof CredentialsUnavailable) return error;
     throw error;

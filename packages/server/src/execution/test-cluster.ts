@@ -60,9 +60,10 @@ class Test {
       throw new StepFailed(
         "The cluster has started it, and it has not reached this server. Check that the nodes of the cluster reach the server's URL (MILLRACE_PUBLIC_URL).",
       );
+    if (seen.state === "LOST" || (seen.state === "ABSENT" && seen.why))
+      throw new StepFailed(`It was lost: ${seen.why}.`);
     if (seen.state === "ABSENT" || seen.state === "UNKNOWN")
       throw new StepFailed("The cluster does not know it. Look into the log of the cluster.");
-    if (seen.state === "LOST") throw new StepFailed(`It was lost: ${seen.why}.`);
     return "It has started and reached this server.";
   }
 

@@ -75,6 +75,8 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
     bodyLimit: context.requests.bodyLimit,
     trustProxy: isTrusted(context.listening.trustProxy),
     forceCloseConnections: "idle",
+    // A machine that is very slow at the start only starts later: no limit in seconds makes it fail.
+    pluginTimeout: 0,
     http: {
       shouldUpgradeCallback: asksForSocket,
       headersTimeout: context.requests.requestSeconds * 1000,

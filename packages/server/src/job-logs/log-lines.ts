@@ -5,7 +5,7 @@ import { LineReader, lastLines, type RawLine } from "../logs/line-reader.ts";
 import { type Matcher, searchLines } from "../logs/line-search.ts";
 import { lineText } from "../logs/line-text.ts";
 import { LinearPattern, PatternTooLarge } from "../logs/linear-pattern.ts";
-import { nextLook } from "../turns/large-answers.ts";
+import { nextLook, nextPart } from "../turns/large-answers.ts";
 import type { KeptIndex } from "./log-indexes.ts";
 
 /** The log of a job, or of one of its attempts. */
@@ -42,6 +42,7 @@ export async function readLogLines(opened: OpenedLog, from: number | undefined, 
   }
   if (from !== undefined && from + limit <= index.lines.lines)
     return answer(opened, isAtEnd, from, await linesFrom(opened, from - 1, limit));
+  await nextPart();
   const last = from === undefined ? await lastLines(log, await log.size(), limit) : undefined;
   return answer(opened, isAtEnd, null, last ?? []);
 }
@@ -71,7 +72,7 @@ async function linesFrom({ log, index }: OpenedLog, from: number, limit: number)
   const reader = new LineReader(log, index.lines.near(from));
   let bytes = 0;
   for (;;) {
-    await nextLook();
+    await nextPart();
     const batch = await reader.next();
     for (const [at, line] of batch.lines.entries()) {
       if (batch.first + at < from) continue;

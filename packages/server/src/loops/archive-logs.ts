@@ -5,7 +5,7 @@
  */
 import type { Logger } from "pino";
 import type { Clock } from "../domain/time/clock.ts";
-import { attemptKey } from "../engines/engine.ts";
+import { attemptKey, jobIdOf } from "../engines/engine.ts";
 import type { Engines } from "../engines/registry.ts";
 import type { LogArchive } from "../job-logs/log-archive.ts";
 import { isPassing } from "../machine/passing.ts";
@@ -74,16 +74,14 @@ const nobody = 0;
 async function sortByTeam({ store, archive, waiting }: Archiving): Promise<void> {
   while (archive.pending.size > 0) {
     const keys = [...archive.pending].slice(0, page);
-    const teams = await teamsOfJobs(store.db, [...new Set(keys.map(jobOf))]);
+    const teams = await teamsOfJobs(store.db, [...new Set(keys.map(jobIdOf))]);
     for (const key of keys) {
-      const team = teams.get(jobOf(key)) ?? nobody;
+      const team = teams.get(jobIdOf(key)) ?? nobody;
       waiting.set(team, (waiting.get(team) ?? new Set()).add(key));
       archive.pending.delete(key);
     }
   }
 }
-
-const jobOf = (key: string) => key.slice(0, key.lastIndexOf("."));
 
 /** Starts uploads while the pool has room. When an upload of a team starts, the team moves to the end of the list. */
 function beginAll(context: Archiving): void {

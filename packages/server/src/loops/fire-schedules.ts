@@ -10,6 +10,7 @@ import {
   fireWaiting,
   recordFailure,
 } from "../domain/schedules/schedule-firings.ts";
+import { pauseOrResumeMany } from "../domain/schedules/schedule-pauses.ts";
 import { iso } from "../domain/time/clock.ts";
 import type { ExecutionContext } from "../execution/execution-context.ts";
 import { isPassing } from "../machine/passing.ts";
@@ -17,6 +18,8 @@ import {
   type DueSchedule,
   dueSchedules,
   readySchedules,
+  type Switching,
+  switchingSchedules,
   teamsWithDueSchedules,
 } from "../store/queries/schedules/schedules.ts";
 import { ClockAdvice } from "./clock-advice.ts";
@@ -47,6 +50,7 @@ export function fireSchedules(context: SchedulesContext): Loop {
   const fire = firing(context);
   const advice = new ClockAdvice(context);
   const waiting = new TeamTurns();
+  const switches = new TeamTurns();
   const turns = new TeamsInTurn<DueSchedule>({
     teams: (now) => teamsWithDueSchedules(store.db, iso(now)),
     of: (team, now, after, limit) => dueSchedules(store.db, team, iso(now), { after, limit }),
@@ -65,15 +69,33 @@ export function fireSchedules(context: SchedulesContext): Loop {
       if (await context.disk.isLow()) return;
       if (!(await advice.mayAct((now) => mendSchedules(context, now)))) return;
       const now = clock.now();
+      switches.beginAll(await switchingSchedules(store.db, page), (schedule) => finishSwitch(context, schedule, now));
       waiting.beginAll(await readySchedules(store.db, page), ({ id }) => fire(id, now));
-      const waited = await waiting.results();
+      const waited = (await switches.results()) || (await waiting.results());
       const fired = await turns.round(now);
       if (waited || fired) signals.schedules.wake();
     },
     async settled() {
-      await Promise.all([waiting.settled(), turns.settled()]);
+      await Promise.all([switches.settled(), waiting.settled(), turns.settled()]);
     },
   };
+}
+
+/** Goes on with a pause or a resume of many pipelines that a server began and did not end. */
+async function finishSwitch({ store, signals, log }: SchedulesContext, { id, is_paused }: Switching, now: number) {
+  try {
+    const refusal = await pauseOrResumeMany(store, id, is_paused === 1, now);
+    if (refusal) log.warn({ schedule: id, why: refusal.message }, "a pipeline of a resumed schedule stays paused");
+    for (const signal of ["dispatch", "observe"] as const) signals[signal].wake();
+    return true;
+  } catch (error) {
+    if (isPassing(error)) throw error;
+    log.error(
+      { err: error, schedule: id },
+      "the pipelines of the schedule were not all paused or resumed; it is tried again",
+    );
+    return false;
+  }
 }
 
 /**

@@ -178,6 +178,8 @@ async function progress(
   const isCanceling = attempt.status === "CANCELING";
   if (observation.state === "RUNNING")
     return isCanceling ? cancel(context, attempt) : noteSteps(context, attempt, observation);
+  if (observation.state === "ABSENT" && observation.why !== undefined)
+    context.log.warn({ attempt: keyOf(attempt), why: observation.why }, "the attempt never began; its job waits again");
   // The attempt has not started. While it is being submitted, the loop `dispatch-jobs` decides about it.
   if (isCanceling || (observation.state === "ABSENT" && !isStarting)) await takeBack(context, attempt);
 }

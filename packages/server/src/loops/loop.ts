@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { isPassing } from "../machine/passing.ts";
 import { isUnavailable } from "../store/drivers/unavailable.ts";
+import { asServer } from "../turns/asker.ts";
 import type { Signal } from "../turns/signals.ts";
 
 export interface Loop {
@@ -22,7 +23,7 @@ export interface Loop {
 export function startLoop(loop: Loop, log: Logger): () => Promise<void> {
   const abort = new AbortController();
   const failures = new Failures(loop.name, log);
-  const done = (async () => {
+  const done = asServer(async () => {
     while (!abort.signal.aborted) {
       const seen = loop.signal.count;
       try {
@@ -35,7 +36,7 @@ export function startLoop(loop: Loop, log: Logger): () => Promise<void> {
       }
       await loop.signal.wait(loop.interval, seen, abort.signal);
     }
-  })();
+  });
   return async () => {
     abort.abort();
     await done;

@@ -4,13 +4,15 @@ import { doubtfulFrom, mendedRun } from "../domain/schedules/schedule-times.ts";
 import { taskTimes } from "../domain/schedules/tasks.ts";
 import { iso } from "../domain/time/clock.ts";
 import type { ExecutionContext } from "../execution/execution-context.ts";
+import { nextTurn } from "../store/queries/batches.ts";
 import { getJob } from "../store/queries/jobs/jobs.ts";
 import { advanceSchedule, schedulesAfter } from "../store/queries/schedules/schedules.ts";
 import { postponeTask, tasksAfter } from "../store/queries/schedules/tasks.ts";
 
 export type MendContext = Pick<ExecutionContext, "store" | "clock" | "log">;
 
-const page = 200;
+/** Number of rows that are read and mended before other work runs: a rare tick takes most of a millisecond to find. */
+const page = 16;
 
 export async function mendSchedules({ store, clock, log }: MendContext, now = clock.now()): Promise<void> {
   for (let last = 0; ; ) {
@@ -25,6 +27,7 @@ export async function mendSchedules({ store, clock, log }: MendContext, now = cl
     }
     if (rows.length < page) return;
     last = rows.at(-1)?.id ?? 0;
+    await nextTurn();
   }
 }
 
@@ -39,5 +42,6 @@ export async function mendTasks({ store, clock, log }: MendContext, now = clock.
     }
     if (rows.length < page) return;
     last = rows.at(-1)?.job_id ?? "";
+    await nextTurn();
   }
 }

@@ -5,16 +5,17 @@
 import { lastPart, logsFolder, uploadName, uploadsFolder } from "../blobs/blob-names.ts";
 import type { Blobs } from "../blobs/blobs.ts";
 import { day, iso } from "../domain/time/clock.ts";
-import { attemptKey, type Engine } from "../engines/engine.ts";
+import { attemptKey, type Engine, jobIdOf } from "../engines/engine.ts";
 import { openAttempts } from "../store/queries/jobs/attempts.ts";
 import { deleteUnusedFiles, hasFile } from "../store/queries/jobs/files.ts";
-import { hasLog } from "../store/queries/jobs/jobs.ts";
+import { getJobState, hasLog } from "../store/queries/jobs/jobs.ts";
 import { deleteExpiredSignIns } from "../store/queries/people/sessions.ts";
 import { Signal } from "../turns/signals.ts";
 import { clockBelief } from "./clock-care.ts";
 import { type Loop, waitAtMost } from "./loop.ts";
 import { type EnvironmentsContext, removeOldEnvironments } from "./old-environments.ts";
 import { type OldExportsContext, removeOldExports } from "./old-exports.ts";
+import { type PacksContext, removeOldPacks } from "./old-packs.ts";
 import { type ReplacedWarehousesContext, removeReplacedWarehouses } from "./replaced-warehouses.ts";
 import { type RetentionContext, removeOldLogs, removeOldRows, removeOldTexts } from "./retention.ts";
 
@@ -22,6 +23,7 @@ export interface SweepContext
   extends RetentionContext,
     EnvironmentsContext,
     OldExportsContext,
+    PacksContext,
     ReplacedWarehousesContext {
   readonly serverId: string;
   readonly unusedFileDays: number;
@@ -61,6 +63,7 @@ export function sweep(context: SweepContext): Loop {
       await removeOldTexts(context);
       await removeOldEnvironments(context);
       await removeOldExports(context);
+      await removeOldPacks(context);
       await removeReplacedWarehouses(context);
       await context.blobs.tidy({ leftBefore: begun, unusedSince: clock.now() - day });
       if (!first) return;
@@ -109,12 +112,12 @@ async function sweepLogs({ store, blobs }: SweepContext, begun: number): Promise
 }
 
 /** Deletes everything that engines still have of closed attempts, such as folders: all engines at the same time. */
-async function sweepAttempts({ engines, ...context }: SweepContext, isStopped: () => boolean): Promise<void> {
-  await Promise.all(engines.all().map((engine) => sweepEngine(context, engine, isStopped)));
+async function sweepAttempts(context: SweepContext, isStopped: () => boolean): Promise<void> {
+  await Promise.all(context.engines.all().map((engine) => sweepEngine(context, engine, isStopped)));
 }
 
 async function sweepEngine(
-  { store, serverId, log }: Pick<SweepContext, "store" | "serverId" | "log">,
+  { store, serverId, log, engines }: SweepContext,
   engine: Engine,
   isStopped: () => boolean,
 ): Promise<void> {
@@ -126,6 +129,9 @@ async function sweepEngine(
   const open = new Set((await openAttempts(store.db, serverId)).map((a) => attemptKey(a.job_id, a.attempt)));
   for (const key of keys.filter((candidate) => !open.has(candidate))) {
     if (isStopped()) return;
+    // Engines of several clusters find the same folders, and only that of the job's cluster can remove its runner there.
+    const job = await getJobState(store.db, jobIdOf(key));
+    if (job && engines.isOfAnother(job.cluster_id, engine)) continue;
     await engine
       .cleanup(key)
       .catch((error) => log.warn({ err: error, attempt: key }, "could not clean up the folder of a job"));

@@ -67,7 +67,11 @@ export class DataFolder {
     return {
       uri,
       environment,
-      folders: { files: join(this.path, "files"), exports: join(this.path, "exports") },
+      folders: {
+        files: join(this.path, "files"),
+        exports: join(this.path, "exports"),
+        packs: join(this.path, "packs"),
+      },
       copies: join(this.path, "blob-copies"),
       mark: join(this.path, "blobs-uri"),
     };
@@ -101,6 +105,8 @@ export class DataFolder {
       root: this.path,
       jobs: this.jobs,
       environments: this.environments,
+      /** Parent folder of the folders of interpreters that wait for a job. */
+      waiting: join(this.path, "waiting"),
       /** Folder of the seccomp filter and of the files that jobs see as /etc/passwd and /etc/group. */
       accounts: join(this.path, "accounts"),
       /** File that lists the control groups that the server created. */

@@ -7,8 +7,13 @@ import { ApiError } from "@millrace/contract";
 import type { Clock } from "../domain/time/clock.ts";
 import { sqliteFull } from "../store/drivers/unavailable.ts";
 
-/** Milliseconds for which a measurement of free space is reused. */
+/** Milliseconds for which a measurement of free space is reused at most. */
 const askEvery = 1000;
+/**
+ * Bytes that jobs may write in a millisecond. A measurement is reused no longer than they need to reach the minimum:
+ * new jobs that an old measurement let in would use what is reserved for cancellations.
+ */
+const writtenPerMs = 4 * 1024 ** 2;
 /**
  * Minimum free space in bytes, even if MILLRACE_DISK_FLOOR is less. It is reserved for recording job ends and
  * cancellations.
@@ -24,7 +29,7 @@ export class Disk {
   readonly #folder: string;
   readonly #floor: number;
   readonly #clock: Clock;
-  #asked = Number.NEGATIVE_INFINITY;
+  #askAgain = Number.NEGATIVE_INFINITY;
   #free = Promise.resolve(Number.POSITIVE_INFINITY);
 
   constructor(folder: string, floor: number, clock: Clock) {
@@ -36,11 +41,19 @@ export class Disk {
   /** Returns the free bytes available to the server's user. The measurement may be up to a second old. */
   free(): Promise<number> {
     const now = this.#clock.monotonic();
-    if (now - this.#asked >= askEvery) {
-      this.#asked = now;
-      this.#free = this.#ask();
+    if (now >= this.#askAgain) {
+      this.#askAgain = now + askEvery;
+      this.#free = this.#ask().then((free) => {
+        const spare = Math.max(0, free - this.#minimum);
+        this.#askAgain = now + Math.min(askEvery, spare / writtenPerMs);
+        return free;
+      });
     }
     return this.#free;
+  }
+
+  get #minimum(): number {
+    return Math.max(this.#floor, least);
   }
 
   #ask(): Promise<number> {
@@ -58,7 +71,7 @@ export class Disk {
 
   /** Whether free space is below the minimum, or would be after writing `more` bytes. */
   async isLow(more = 0): Promise<boolean> {
-    return (await this.free()) - more < Math.max(this.#floor, least);
+    return (await this.free()) - more < this.#minimum;
   }
 
   /**
@@ -66,7 +79,7 @@ export class Disk {
    * downloaded; 0 if there is enough space.
    */
   async shortage(more = 0): Promise<number> {
-    return Math.max(0, Math.max(this.#floor, least) * copiesLeave + more - (await this.#ask()));
+    return Math.max(0, this.#minimum * copiesLeave + more - (await this.#ask()));
   }
 
   /** Throws `insufficient_storage` if free space is below the minimum. */
@@ -74,7 +87,7 @@ export class Disk {
     if (!(await this.isLow())) return;
     throw new ApiError(
       "insufficient_storage",
-      `The server's disk has only ${mebibytes(await this.free())} MiB free, but the server accepts uploads, jobs and schedules only with at least ${mebibytes(Math.max(this.#floor, least))} MiB (MILLRACE_DISK_FLOOR). Try again after the server's operator has freed disk space.`,
+      `The server's disk has only ${mebibytes(await this.free())} MiB free, but the server accepts uploads, jobs and schedules only with at least ${mebibytes(this.#minimum)} MiB (MILLRACE_DISK_FLOOR). Try again after the server's operator has freed disk space.`,
     );
   }
 }

@@ -47,6 +47,12 @@ export class ServerMetrics {
     "millrace_log_read_bytes_total",
     "Bytes of logs read and masked for followers; followers at the same offset share one read.",
   );
+  readonly warmStarts = new Counter(
+    "millrace_warm_starts_total",
+    "Jobs for which an interpreter could wait: `hit` if one did, `miss` if the job started without one.",
+  );
+  /** Returns how many interpreters wait for a job. The local engine replaces it. */
+  waitingInterpreters: () => number = () => 0;
   /** Open WebSockets of clients that follow a log. */
   readonly followers = new Set<{ readonly bufferedAmount: number }>();
   readonly #lag = monitorEventLoopDelay({ resolution: 100 });
@@ -68,10 +74,12 @@ export class ServerMetrics {
       this.requestDuration,
       this.storeWrite,
       this.logBytesRead,
+      this.warmStarts,
     ];
     return [
       ...series.map((one) => one.family()),
       gauge("millrace_log_followers", "Open log sockets.", this.followers.size),
+      gauge("millrace_waiting_interpreters", "Interpreters that wait for a job.", this.waitingInterpreters()),
       gauge("millrace_log_buffered_bytes", "Bytes queued for followers that are not sent yet.", this.#buffered()),
       gauge("nodejs_eventloop_lag_p50_seconds", "Median event-loop lag since the last scrape.", this.#percentile(50)),
       gauge(

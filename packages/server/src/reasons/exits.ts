@@ -4,7 +4,8 @@ import { constants } from "node:os";
 /** For each signal, its usual cause and what to do. */
 const signals: Record<string, string> = {
   SIGKILL: "Running out of memory is the usual cause.",
-  SIGTERM: "Millrace did not send it: the script itself, a program that it started or somebody on the machine did.",
+  SIGTERM:
+    "Millrace did not send it: the script itself, a program that it started, the cluster or somebody on the machine did.",
   SIGSEGV:
     "That is a segmentation fault: native code, usually in a package, accessed invalid memory. Set PYTHONFAULTHANDLER=1 in the environment of a Python job to see where.",
   SIGBUS: "A memory-mapped file was truncated, or /dev/shm is full.",

@@ -8,6 +8,7 @@ import { jobPython, type Runtime } from "./runtime.ts";
 import { readScriptMetadata } from "./script-metadata.ts";
 
 export const python: Runtime = {
+  canWait: true,
   filename: "query.py",
   needsPython: true,
   command: (filename) => [jobPython, filename],

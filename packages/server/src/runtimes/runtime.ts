@@ -13,6 +13,8 @@ export const jobPython = Symbol("the job's Python");
 type Word = string | typeof jobPython;
 
 export interface Runtime {
+  /** Whether an interpreter of this runtime can import the dataset library before its script is known. */
+  readonly canWait: boolean;
   /** Default file name of the script. */
   readonly filename: string;
   /** Whether the job always needs Python, even if it requests no packages and no Python version. */

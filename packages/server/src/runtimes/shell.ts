@@ -3,6 +3,7 @@ import { queryKinds } from "../datachain/statuses.ts";
 import type { Runtime } from "./runtime.ts";
 
 export const shell: Runtime = {
+  canWait: false,
   filename: "query.sh",
   needsPython: false,
   command: (filename, query) => [...(query.startsWith("#!") ? [] : ["/bin/sh"]), `./${filename}`],

@@ -2,7 +2,7 @@
  * Keeps the HTTP request, or the team, on whose behalf the current code runs. Most code of loops is the server's own
  * work and runs on behalf of nobody.
  */
-import { AsyncLocalStorage } from "node:async_hooks";
+import { AsyncLocalStorage, AsyncResource } from "node:async_hooks";
 import { ApiError } from "@millrace/contract";
 
 /**
@@ -24,10 +24,20 @@ export interface Asker {
   leave?: () => void;
 }
 
-const askers = new AsyncLocalStorage<Asker>();
+const askers = new AsyncLocalStorage<Asker | undefined>();
 
-/** Runs code on behalf of a request. */
-export const askedBy = <T>(asker: Asker, work: () => Promise<T>): Promise<T> => askers.run(asker, work);
+/** Runs code on behalf of a request; of nobody if it is undefined. */
+export const askedBy = <T>(asker: Asker | undefined, work: () => Promise<T>): Promise<T> => askers.run(asker, work);
+
+/**
+ * Runs code as the server's own work, even if a request causes it. What outlives the request must run like this, or in
+ * the name of each of its callers (`inOwnName`): otherwise it would end, for all who share it, with the connection of
+ * the first one.
+ */
+export const asServer = <T>(work: () => T): T => askers.run(undefined, work);
+
+/** Returns a function that runs `work` on behalf of whoever calls this function now, whoever runs it later. */
+export const inOwnName = <T>(work: () => T): (() => T) => AsyncResource.bind(work);
 
 /** Identifies the loops among the callers of a team. */
 const loops = Symbol("loops");

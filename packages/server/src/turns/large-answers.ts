@@ -13,10 +13,22 @@ export const stretchBytes = 512 * 1024;
 const turns = new Turns(1);
 
 /**
- * Slots for large answers. At most eight large answers are built at a time, at most two of them for one caller, because
- * each answer is held in memory.
+ * Slots for large answers. At most eight large answers are built at a time, at most two of them for one team, because
+ * each answer is held in memory. If one takes longer than ten seconds, others need not wait for it.
  */
-const places = new Turns(8, 2);
+const places = new Turns(8, 2, 10_000);
+
+/**
+ * Slots for lists that may have many entries. Most are short and quick, so others need not wait long for one that is
+ * not, such as a search.
+ */
+const listPlaces = new Turns(8, 2, 2000);
+
+/**
+ * Slots for pages of logs, which are held in memory, too. A page may wait for the remote storage of a log; after ten
+ * seconds others need not wait with it.
+ */
+const logPlaces = new Turns(8, 2, 10_000);
 
 /**
  * Builds an answer on behalf of a request. If the answer took a slot for large answers, releases the slot at the end.
@@ -30,19 +42,30 @@ export async function answering<T>(asker: Omit<Asker, "leave">, build: () => Pro
   }
 }
 
-/** Waits for a slot for a large answer. Resolves with a function that releases the slot. */
-const takePlace = (caller: unknown): Promise<() => void> =>
-  new Promise((taken) => void places.run(() => new Promise<void>(taken), caller));
+/** Waits for a slot. Resolves with a function that releases the slot. Teams take turns, and so do their members. */
+const takePlace = (slots: Turns, { team, caller }: Asker): Promise<() => void> =>
+  new Promise((taken) => {
+    void slots.run(() => new Promise<void>(taken), team === undefined ? caller : `team ${team}`, caller);
+  });
+
+/** Waits for a slot, if the current request has none yet, and until the next stretch may be built. */
+async function nextIn(slots: Turns): Promise<void> {
+  const asker = currentAsker();
+  if (asker) asker.leave ??= await takePlace(slots, asker);
+  await nextLook();
+}
 
 /**
  * Waits until the next stretch of the current answer may be built. The first stretch also waits for a slot for large
  * answers.
  */
-export async function nextStretch(): Promise<void> {
-  const asker = currentAsker();
-  if (asker) asker.leave ??= await takePlace(asker.caller);
-  await nextLook();
-}
+export const nextStretch = () => nextIn(places);
+
+/** Waits until a list that may have many entries may be built, and for a slot for such lists. */
+export const nextList = () => nextIn(listPlaces);
+
+/** Waits until the next part of a page of a log may be read. The first part also waits for a slot for such pages. */
+export const nextPart = () => nextIn(logPlaces);
 
 /**
  * Yields to the event loop during a long search. The search needs little memory, so it takes none of the slots for

@@ -3,6 +3,7 @@
  * a lock on the warehouse, and reads of rows, so that a team starts no more than one such process at once. The length of
  * the queue is limited.
  */
+import { inOwnName } from "../turns/asker.ts";
 import { WarehouseBusy } from "./warehouse-processes.ts";
 
 const mostWaiting = 100;
@@ -24,8 +25,9 @@ export class Changes {
 
   inTurn<T>(teamId: number, work: () => Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const own = inOwnName(work);
     const run = () =>
-      work().then(resolve, (error) => {
+      own().then(resolve, (error) => {
         reject(error);
         throw error;
       });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
-import { mkdir, mkdtemp, rm, symlink, utimes, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readlink, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -97,6 +97,33 @@ describe("listing a source", () => {
     assert.equal(status, 422);
     assert.match(String(body["message"]), /expected a folder with at most 10000 entries, but .* has more/);
     await rm(full, { recursive: true });
+  });
+
+  it("takes turns with other listings of the same caller, in both routes, because each is held in memory", async () => {
+    const folder = join(base, "data/large");
+    await mkdir(folder);
+    for (let index = 0; index < 500; index++) writeFileSync(join(folder, `file-${index}`), "");
+    let isDone = false;
+    const source = `file://${folder}`;
+    const asked = Array.from({ length: 12 }, (_, index) =>
+      index % 2 === 0
+        ? server.fetch("/api/datachain/ls", { json: { team_name: "main", source } })
+        : server.fetch("/api/datachain/storage/list", { json: { team_name: "main", uri: source } }),
+    );
+    const all = Promise.all(asked).finally(() => {
+      isDone = true;
+    });
+    let most = 0;
+    while (!isDone) {
+      const open = await Promise.all(
+        (await readdir("/proc/self/fd")).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => "")),
+      );
+      most = Math.max(most, open.filter((path) => path === folder).length);
+    }
+    for (const response of await all) assert.equal(response.status, 200);
+    await rm(folder, { recursive: true });
+    // A listing opens its folder twice: to check it, and to read it.
+    assert.ok(most > 0 && most <= 4, `the folder was open ${most} times`);
   });
 
   it("refuses other storages and names the supported ones", async () => {

@@ -202,7 +202,7 @@ for (const processes of [0, 100])
     while (folder.exit() === undefined) await sleep(10);
     assert.notEqual(folder.exit()?.code, 0);
     assert.deepEqual(await engine.sweep(["job.1"]), []);
-    const left = new ProcessSearch().all(byFolder([folder.path])).pids;
+    const { pids: left } = await new ProcessSearch().all(byFolder([folder.path]));
     assert.deepEqual(left, []);
     await engine.cleanup("job.1");
   });

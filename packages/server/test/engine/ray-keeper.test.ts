@@ -11,7 +11,8 @@ import { readKeeper } from "../../src/engines/ray/ray-package.ts";
 import { readRunner } from "../../src/engines/runners/runner-text.ts";
 
 /** Replaces what the runner does; what the keeper uses of it stays. */
-const runnerThat = async (does: string) => (await readRunner()).replace(/^def main\(\):\n/m, `$&${does}\n`);
+const runnerThat = async (does: string) =>
+  (await readRunner()).replace(/^def main\(\):\n/m, `$&    import json, subprocess\n${does}\n`);
 
 describe("the keeper of a Ray job", () => {
   let folder: string;

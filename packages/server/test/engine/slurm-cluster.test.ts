@@ -6,7 +6,13 @@ import { after, before, describe, it } from "node:test";
 import type { SlurmOptions } from "@millrace/contract";
 import { SlurmCluster, whyNoSlurm } from "@millrace/testing/servers/slurm.ts";
 import { until } from "@millrace/testing/until.ts";
-import { CannotStart, EngineUnreachable, type JobSpec, type Observation } from "../../src/engines/engine.ts";
+import {
+  attemptKey,
+  CannotStart,
+  EngineUnreachable,
+  type JobSpec,
+  type Observation,
+} from "../../src/engines/engine.ts";
 import type { Placement, Placer } from "../../src/engines/runners/placer.ts";
 import { RunnerEngine } from "../../src/engines/runners/runner-engine.ts";
 import { SlurmPlacer } from "../../src/engines/slurm/slurm-placer.ts";
@@ -367,12 +373,27 @@ describe("jobs on Slurm", { skip }, () => {
     assert.equal(calls().length, 1, "what it said is not asked for again");
   });
 
-  it("a node without the cluster's Python is named as the reason", async () => {
-    const on = await engine({ python: "/no/such/python" });
+  it("a Python is found whatever letters its path has", async () => {
+    const folder = join(dirname(cluster.configuration), "it's'''\"$HOME\"\\x`id`");
+    mkdirSync(folder);
+    const python = join(folder, "python");
+    writeFileSync(python, '#!/bin/sh\nexec /usr/bin/python3 "$@"\n', { mode: 0o755 });
+    const on = await engine({ python });
     const job = spec("echo ran");
     await on.submit(job);
-    const { why } = await untilState(on, job.key, "LOST");
-    assert.match(why, /before it reached this server \(Slurm: FAILED, exit code 127: the Python of the cluster is not/);
+    assert.equal((await untilState(on, job.key, "EXITED")).exit.code, 0);
+  });
+
+  it("a node without the cluster's Python is named as the reason, after three attempts that never began", async () => {
+    const on = await engine({ python: "/no/such/python" });
+    const jobId = spec("echo ran").jobId;
+    const reason = /before it reached this server \(Slurm: FAILED, exit code 127: the Python of the cluster is not/;
+    for (const [index, state] of (["ABSENT", "ABSENT", "LOST"] as const).entries()) {
+      const key = attemptKey(jobId, index + 1);
+      await on.submit(spec("echo ran", { jobId, key }));
+      assert.match((await untilState(on, key, state)).why ?? "", reason);
+      await on.cleanup(key);
+    }
   });
 
   it("nobody else can read a secret: not in the queue, the batch script, its spool file or the list of processes", async () => {

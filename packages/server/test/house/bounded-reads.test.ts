@@ -27,7 +27,6 @@ const bounded: Readonly<Record<string, readonly string[]>> = {
   "a lock, which reads no row of a table": ["jobs/attempts.ts lockClaims"],
   "the beginning of queries: each use adds a limit, takes one row, or selects rows by their ids": [
     "datasets/dataset-versions.ts shownVersions",
-    "datasets/datasets.ts inOrder",
     "datasets/datasets.ts placed",
     "jobs/job-lists.ts matching",
     "jobs/job-lists.ts shownJobs",

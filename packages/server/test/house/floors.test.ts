@@ -189,9 +189,18 @@ const localEngine: Floors = {
   attempt: ["processes"],
   isolation: ["attempt", "engine-folders.ts", "processes"],
   environments: ["attempt", "isolation", "processes"],
-  "plan.ts": ["attempt", "environments", "processes"],
+  preparation: ["attempt", "environments", "isolation", "processes"],
   "inspect.ts": ["engine-folders.ts", "environments", "isolation"],
-  "local-engine.ts": ["attempt", "engine-folders.ts", "environments", "isolation", "plan.ts", "processes"],
+  waiting: ["attempt", "environments", "isolation", "preparation", "processes"],
+  "local-engine.ts": [
+    "attempt",
+    "engine-folders.ts",
+    "environments",
+    "isolation",
+    "preparation",
+    "processes",
+    "waiting",
+  ],
 };
 
 /** The base of all storage schemes. */

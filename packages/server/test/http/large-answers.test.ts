@@ -287,6 +287,48 @@ describe("large answers that are requested at once", () => {
     assert.ok(most >= 1 && most <= 2, `rows of ${most} requests at a time`);
   });
 
+  it("that are lists of many entries are built in turns, whatever they list", async (t) => {
+    const change = { action: "user.update", target: "someone", detail: "" } as const;
+    await server.store.write(async (db) => {
+      for (let row = 0; row < 300; row++) await audit(db, operator, change, Date.now());
+    });
+    let [inRound, most, all] = [0, 0, 0];
+    const { stringify } = JSON;
+    t.mock.method(JSON, "stringify", (...words: Parameters<typeof stringify>) => {
+      const [value] = words as [unknown];
+      if (Array.isArray(value) && value.length > 250) {
+        most = Math.max(most, ++inRound);
+        all++;
+        setImmediate(() => {
+          inRound = 0;
+        });
+      }
+      return stringify(...words);
+    });
+    await Promise.all(
+      Array.from({ length: 40 }, async () => {
+        const response = await server.fetch("/api/audit?limit=300");
+        assert.equal(response.status, 200);
+        await response.arrayBuffer();
+      }),
+    );
+    assert.equal(all, 40);
+    assert.ok(most <= 2, `${most} answers in one round of the event loop`);
+  });
+
+  it("that are lists and searches of little do not wait for the large answers of others", async () => {
+    const ends: (() => void)[] = [];
+    // Two of each of four teams take all slots.
+    const slow = [1001, 1002, 1003, 1004].flatMap((team) => [hold(team, 1, ends), hold(team, 2, ends)]);
+    for (const path of ["jobs/", "datasets?search=nothing", "pipeline/schedules", "tasks"]) {
+      const response = await server.fetch(`/api/datachain/${path}`, { signal: AbortSignal.timeout(60_000) });
+      assert.equal(response.status, 200, path);
+      await response.arrayBuffer();
+    }
+    for (const end of ends) end();
+    await Promise.all(slow);
+  });
+
   it("that are lists are built in chunks, too, once they have started", async (t) => {
     const { count, add } = countRounds(t);
     const text = "x".repeat(64 * 1024);
@@ -304,7 +346,24 @@ describe("large answers that are requested at once", () => {
   });
 });
 
+/** A large answer that is not built until the function that it adds to `ends` is called. */
+const hold = (team: number, caller: number, ends: (() => void)[]) =>
+  answering({ team, caller, hasGone: () => false }, async () => {
+    await nextStretch();
+    await new Promise<void>((end) => ends.push(end));
+  });
+
 describe("chunks of large answers", () => {
+  it("of one team leave slots for those of another, however many of its members ask", async () => {
+    const ends: (() => void)[] = [];
+    const many = [1, 2, 3, 4, 5].flatMap((caller) => [hold(1, caller, ends), hold(1, caller, ends)]);
+    await answering({ team: 2, caller: 6, hasGone: () => false }, nextStretch);
+    assert.equal(ends.length, 2);
+    const end = setInterval(() => ends.pop()?.(), 1);
+    await Promise.all(many);
+    clearInterval(end);
+  });
+
   it("are built one per round of the event loop, alternating between callers, and not for a disconnected caller", async () => {
     const built: string[] = [];
     let hasGone = false;

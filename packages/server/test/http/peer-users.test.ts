@@ -6,10 +6,26 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { networkInterfaces } from "node:os";
 import { after, before, describe, it } from "node:test";
+import { PeerLookup } from "../../src/http/connections/peer-lookup.ts";
 import { PeerUsers } from "../../src/http/connections/peer-users.ts";
 
 const skip = existsSync("/proc/net/tcp") ? false : "needs the tables of Linux";
+
+/** A connection to a link-local address of this machine; undefined if it has none. */
+async function linkLocalConnection() {
+  const found = Object.entries(networkInterfaces()).flatMap(([zone, addresses = []]) =>
+    addresses.filter(({ address }) => address.startsWith("fe80:")).map(({ address }) => `${address}%${zone}`),
+  );
+  if (found[0] === undefined) return undefined;
+  const server = createServer().listen(0, "::");
+  await once(server, "listening");
+  const connected = once(server, "connection") as Promise<[Socket]>;
+  const client = connect((server.address() as AddressInfo).port, found[0]);
+  const [accepted] = await connected;
+  return { accepted, close: () => void [client.destroy(), server.close()] };
+}
 
 describe("the user of a caller on this machine", { skip }, () => {
   const self = process.getuid?.();
@@ -89,16 +105,80 @@ describe("the user of a caller on this machine", { skip }, () => {
     assert.deepEqual(told, [61_000, 61_001, 61_002]);
   });
 
+  /** The real tables, so long that they may be read once in a second. */
+  const long = async (path: string) =>
+    path.endsWith("tcp") ? Buffer.concat([Buffer.alloc(8 * 1024 ** 2, " \n"), await readFile(path)]) : undefined;
+
+  it("is asked of the kernel while the tables are long: nobody waits for them again", async () => {
+    const begun = Promise.withResolvers<void>();
+    let reads = 0;
+    const read = (path: string) => {
+      reads++;
+      begun.resolve();
+      return long(path);
+    };
+    const users = new PeerUsers(read, () => new Promise(() => {}));
+    const first = users.of(await accept());
+    await begun.promise;
+    const meanwhile = users.of(await accept());
+    assert.deepEqual([await first, await meanwhile], [self, self]);
+    const gone = await accept();
+    clients.at(-1)?.destroy();
+    await once(gone.resume(), "close");
+    assert.deepEqual([await users.of(await accept()), await users.of(gone)], [self, "gone"]);
+    assert.equal(reads, 2, "one of each table");
+  });
+
+  it("is asked of the kernel for every form of an address", async () => {
+    const both = createServer().listen(0, "::");
+    await once(both, "listening");
+    const { port } = both.address() as AddressInfo;
+    const lookup = new PeerLookup(() => {});
+    for (const address of ["127.0.0.1", "::1", "::ffff:127.0.0.1"]) {
+      const accepted = once(both, "connection") as Promise<[Socket]>;
+      const client = connect(port, address);
+      assert.equal(await lookup.of((await accepted)[0]), self, address);
+      client.destroy();
+    }
+    both.close();
+  });
+
+  it("is asked of the kernel for a link-local address, too, and what cannot be asked harms no other lookup", async () => {
+    const ends = await linkLocalConnection();
+    let hasEnded = false;
+    const lookup = new PeerLookup(() => {
+      hasEnded = true;
+    });
+    const odd = { remoteAddress: "fe80::1%nowhere", remotePort: 1, localAddress: "no address", localPort: 2 } as Socket;
+    assert.equal(await lookup.of(odd), "gone");
+    const accepted = ends?.accepted;
+    if (accepted) assert.equal(await lookup.of(accepted), self);
+    assert.equal(hasEnded, false);
+    ends?.close();
+  });
+
+  it("is looked up in the tables if the kernel cannot be asked", async () => {
+    const silent = async () => {
+      throw new Error("no Python");
+    };
+    const users = new PeerUsers(
+      long,
+      async () => {},
+      () => ({ of: silent }),
+    );
+    for (let i = 0; i < 3; i++) assert.equal(await users.of(await accept()), self);
+  });
+
   it("is looked up at a rate of 8 MiB of tables per second: after a longer read comes a longer pause", async () => {
     const rests: { milliseconds: number; end: () => void }[] = [];
     const rest = (milliseconds: number) => new Promise<void>((end) => rests.push({ milliseconds, end }));
     let reads = 0;
-    const users = new PeerUsers(async (path) => {
+    const noLookup = () => ({ of: () => Promise.reject(new Error("no Python")) });
+    const read = (path: string) => {
       reads++;
-      return path.endsWith("tcp")
-        ? Buffer.concat([Buffer.alloc(8 * 1024 ** 2, " \n"), await readFile(path)])
-        : undefined;
-    }, rest);
+      return long(path);
+    };
+    const users = new PeerUsers(read, rest, noLookup);
     assert.equal(await users.of(await accept()), self);
     const answers = [];
     for (let i = 0; i < 3; i++) answers.push(users.of(await accept()));

@@ -11,7 +11,7 @@ import { readConfig } from "../../src/configuration/config.ts";
 import { newJobId } from "../../src/domain/lifecycle/job-ids.ts";
 import { encryptEnvironment, encryptPipelineEnvironment } from "../../src/domain/secrets/encryption.ts";
 import type { KeyRing } from "../../src/domain/secrets/key-ring.ts";
-import { writeEnv } from "../../src/engines/local/plan.ts";
+import { writeEnv } from "../../src/engines/local/preparation/plan.ts";
 import { variablesRoom, whyNotGiven } from "../../src/engines/local/processes/process-room.ts";
 import { getJob, insertJobs, type JobRow, rewriteJobs } from "../../src/store/queries/jobs/jobs.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";

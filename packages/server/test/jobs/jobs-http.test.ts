@@ -1,5 +1,7 @@
 /** Jobs, files, clusters and logs over HTTP. */
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Client, type JobInput, routes } from "@millrace/contract";
 import {
@@ -254,13 +256,22 @@ for (const place of blobPlaces)
     });
 
     describe("the queue", () => {
+      let gates = 0;
+      /** A job that runs until `open` is called. */
+      const gate = (workers: number) => {
+        const path = join(server.dataDir, `gate-${++gates}`);
+        const blocker = createJob(client, shell(`while [ ! -e ${path} ]; do sleep 0.02; done`, { workers }));
+        return { blocker, open: () => writeFileSync(path, "") };
+      };
+
       it("runs jobs by priority, then by age, and does not let a wide job wait forever", async () => {
-        const blocker = await createJob(client, shell("sleep 0.5", { workers: 3 }));
-        await waitForStatus(client, blocker.id, ["INIT", "RUNNING"]);
+        const { open, blocker } = gate(3);
+        await waitForStatus(client, (await blocker).id, ["INIT", "RUNNING"]);
         const late = await createJob(client, shell("true", { workers: 3, priority: 5 }));
         const early = await createJob(client, shell("true", { workers: 3, priority: 0 }));
         const wide = await createJob(client, shell("true", { workers: 3, priority: 5 }));
         await waitForStatus(client, late.id, ["QUEUED"]);
+        open();
         const ends = await Promise.all([late, early, wide].map(({ id }) => waitForEnd(client, id)));
         const order = [...ends]
           .sort((a, b) => (a.started_at ?? "").localeCompare(b.started_at ?? ""))
@@ -280,6 +291,20 @@ for (const place of blobPlaces)
           running = false;
         });
         await stream;
+      });
+
+      it("starts a narrow job behind many wide ones that do not fit", async () => {
+        const { open, blocker } = gate(1);
+        await waitForStatus(client, (await blocker).id, ["INIT", "RUNNING"]);
+        const wide = await Promise.all(
+          Array.from({ length: 40 }, () => createJob(client, shell("true", { workers: 3 }))),
+        );
+        const narrow = await createJob(client, shell("true"));
+        assert.equal((await waitForEnd(client, narrow.id)).status, "COMPLETE");
+        const { status } = await readJob(client, wide[0]?.id ?? "");
+        assert.ok(status === "CREATED" || status === "QUEUED", status);
+        open();
+        await Promise.all(wide.map(({ id }) => waitForEnd(client, id)));
       });
 
       it("shows the slots that are in use", async () => {

@@ -108,17 +108,14 @@ for (const place of blobPlaces) {
         client,
         shell("for i in $(seq 400); do head -c 9000 /dev/urandom | base64 -w0; echo; done"),
       );
-      const began = performance.now();
-      const searching = search(job.id, { kind: "regex", text: "A.{40}B.{40}C.{40}D.{40}!" });
-      let slowest = 0;
-      for (let left = 10; left > 0; left--) {
-        const start = performance.now();
-        await server.fetch("/healthz", { token: null });
-        slowest = Math.max(slowest, performance.now() - start);
-      }
+      let isOver = false;
+      const searching = search(job.id, { kind: "regex", text: "A.{40}B.{40}C.{40}D.{40}!" }).finally(() => {
+        isOver = true;
+      });
+      let answered = 0;
+      for (; !isOver; answered++) await server.fetch("/healthz", { token: null });
       await searching;
-      assert.ok(performance.now() - began < 15_000);
-      assert.ok(slowest < 1000, `another request took ${slowest} ms`);
+      assert.ok(answered > 3, `${answered} other requests were answered meanwhile`);
     });
 
     it("the sizes of a growing log are sent to a viewer that follows, then the end", async () => {

@@ -1,6 +1,6 @@
 /** Loops with an injected clock: time passes without a sleep. */
 import assert from "node:assert/strict";
-import { access, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { access, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -9,8 +9,9 @@ import type { Job, JobInput } from "@millrace/contract";
 import { storeIn } from "@millrace/testing/millrace/store-in.ts";
 import { unconfined } from "@millrace/testing/millrace/unconfined.ts";
 import { pino } from "pino";
-import { uploadName } from "../../src/blobs/blob-names.ts";
+import { packName, uploadName } from "../../src/blobs/blob-names.ts";
 import type { Blobs } from "../../src/blobs/blobs.ts";
+import { Packs } from "../../src/blobs/packs.ts";
 import { operator } from "../../src/domain/access/audit.ts";
 import type { Principal, Team } from "../../src/domain/access/principals.ts";
 import { cancelJob, createJob, type JobsContext } from "../../src/domain/jobs/jobs.ts";
@@ -433,6 +434,47 @@ describe("loops", () => {
     ]);
   });
 
+  const noPacks = () => new Packs(blobsIn(dataDir), 0, clock.now);
+  const sweeper = (packs: Packs, engines = new Engines()) =>
+    sweep({
+      store,
+      engines,
+      clock,
+      log,
+      serverId: "s",
+      unusedFileDays: 7,
+      logDays: 0,
+      envDays: 30,
+      auditDays: 0,
+      deliveryDays: 30,
+      warehouseReplacedDays: 0,
+      warehouses: new Warehouses(new DataFolder(dataDir).warehouses, unconfined),
+      blobs: blobsIn(dataDir),
+      packs,
+      exports: { life: day },
+    });
+
+  it("clean up what is left of an attempt by the engine of its cluster, although others find it, too", async () => {
+    const { id, compute_cluster_id } = await create({});
+    const [unknown, own] = ["unknown.1", `${id}.1`];
+    const cleaned: string[] = [];
+    const engineNamed = (name: string) =>
+      ({
+        find: async () => [own, unknown],
+        cleanup: async (key: string) => void cleaned.push(`${name} ${key}`),
+      }) satisfies Partial<Engine> as unknown as Engine;
+    const loop = sweeper(
+      noPacks(),
+      new Engines([
+        [compute_cluster_id ?? 0, engineNamed("own")],
+        [1000, engineNamed("other")],
+      ]),
+    );
+    await loop.runOnce();
+    await loop.settled?.();
+    assert.deepEqual(cleaned.sort(), [`other ${unknown}`, `own ${own}`, `own ${unknown}`].sort());
+  });
+
   it("delete files that no job uses after the documented time", async () => {
     const filePath = (blob: string) => join(dataDir, uploadName(blob));
     const row = { team_id: 1, user_id: 1, filename: "f", size: 1, sha256: "", created_at: iso(now), attached_at: null };
@@ -443,27 +485,28 @@ describe("loops", () => {
     for (const blob of ["used", "unused"])
       await blobsIn(dataDir).put(uploadName(blob), Readable.from([Buffer.from("x")]));
     await create({ files: [String(used)] });
-    const loop = sweep({
-      store,
-      engines: new Engines(),
-      clock,
-      log,
-      serverId: "s",
-      unusedFileDays: 7,
-      logDays: 0,
-      envDays: 0,
-      auditDays: 0,
-      deliveryDays: 30,
-      warehouseReplacedDays: 0,
-      warehouses: new Warehouses(new DataFolder(dataDir).warehouses, unconfined),
-      blobs: blobsIn(dataDir),
-      exports: { life: day },
-    });
+    const loop = sweeper(noPacks());
     await loop.runOnce();
     await access(filePath("unused"));
     now += 8 * day;
     await loop.runOnce();
     await access(filePath("used"));
     await assert.rejects(access(filePath("unused")));
+  });
+
+  it("delete packed virtualenvs that nobody has used for the documented time", async () => {
+    const packs = new Packs(blobsIn(dataDir), 100, clock.now);
+    const id = { team: 1, person: null, environment: "e".repeat(40) };
+    await packs.store(id, Readable.from([Buffer.from("x")]), 10);
+    const path = join(dataDir, packName(1, null, id.environment));
+    await utimes(path, new Date(now), new Date(now));
+    const loop = sweeper(packs);
+    await loop.runOnce();
+    now += 29 * day;
+    await loop.runOnce();
+    await access(path);
+    now += 2 * day;
+    await loop.runOnce();
+    await assert.rejects(access(path));
   });
 });

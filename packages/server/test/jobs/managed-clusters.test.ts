@@ -240,11 +240,12 @@ describe("a managed cluster", () => {
     const limits = { seconds: 0, memory: "80%", disk: 2, log: 3, processes: 9, openFiles: 4 } as const;
     const usual = {
       ...{ job_seconds: 0, job_memory: 0, start_seconds: 5, lease_seconds: 60 },
-      ...{ environments: "", environments_days: 30, environments_size: 2 },
+      ...{ environments: "", environments_days: 30, environments_size: 2, environments_packed: false },
     };
     assert.deepEqual(termsOf(usual, limits), { startSeconds: 5, leaseSeconds: 60, limits, limitSettings: {} });
     const own = termsOf({ ...usual, job_seconds: 7, job_memory: 0.5, environments: "/shared/venvs" }, limits);
     assert.deepEqual(own.environments, { folder: "/shared/venvs", days: 30, bytes: 2 * 1024 ** 3 });
+    assert.equal(termsOf({ ...usual, environments_packed: true }, limits).packs, true);
     assert.deepEqual(own.limits, { ...limits, seconds: 7, memory: 1024 ** 3 / 2 });
     assert.deepEqual(own.limitSettings?.memory, "option job_memory of its cluster");
   });
@@ -299,7 +300,7 @@ describe("a managed cluster", () => {
     await until("both are cleaned", () => ![canceled, lost].some(kept));
   });
 
-  it("begins the next attempt of a job after the lease of its runner, if the server's data folder was lost", async () => {
+  it("begins the next attempt of a job after a lease, if the server's data folder was lost: the job may still run", async () => {
     const retried = (query: string, cluster: string) =>
       createJob(client, shell(query, { compute_cluster_name: cluster, retries: 1, retry_delay: 1 }));
     const [there, here] = [await retried("sleep 1000", "hpc"), await retried("sleep 1000", "local")];
@@ -308,7 +309,7 @@ describe("a managed cluster", () => {
     await endForeignAttempts(server.store, "another data folder", now);
     const wait = async (id: string) =>
       Date.parse((await readAttempts(server.store.db, id))?.next_attempt_at ?? "") - now;
-    assert.deepEqual([await wait(there.id), await wait(here.id)], [900_000, 1000]);
+    assert.deepEqual([await wait(there.id), await wait(here.id)], [900_000, 900_000]);
     for (const { id } of [there, here]) {
       await client.call(routes.cancelJob, { params: { job_id: id }, body: {} });
       assert.equal((await waitForEnd(client, id)).status, "CANCELED");
@@ -323,7 +324,7 @@ describe("a managed cluster", () => {
     await endForeignAttempts(server.store, "another data folder", Date.now());
     const { status, error_message, retried } = await waitForEnd(client, id);
     assert.deepEqual([status, retried], ["FAILED", 0]);
-    assert.match(error_message ?? "", /Run the job again/);
+    assert.match(error_message ?? "", /a server with another data folder ran it.* run it again/);
     await client.call(routes.updateTeam, { params, body: { job_retries: 0 } });
   });
 

@@ -17,6 +17,7 @@ import {
   waitForEnd,
   waitForStatus,
 } from "@millrace/testing/millrace/jobs.ts";
+import { until } from "@millrace/testing/until.ts";
 import { WebSocket } from "ws";
 import { overTime } from "../../src/domain/lifecycle/retries.ts";
 import { blobPlaces, type PlacedBlobs } from "../support/blob-places.ts";
@@ -156,7 +157,7 @@ for (const place of blobPlaces)
     it("is not retried if it was cancelled while it ran", async () => {
       const { query, begun } = attempting("sleep 100");
       const { id } = await createJob(client, shell(query, { ...soon, retries: 3 }));
-      await waitForStatus(client, id, ["RUNNING"]);
+      await until("the script has begun", async () => (await begun()) === 1);
       await client.call(routes.cancelJob, { params: { job_id: id }, body: {} });
       assert.deepEqual([(await waitForEnd(client, id)).status, await begun()], ["CANCELED", 1]);
     });

@@ -160,14 +160,15 @@ describe("on a small file system", { skip: whyNoMount() }, () => {
       const wait = `echo begun; while [ ! -e ${gate} ]; do sleep 0.05; done`;
       const [running, ending] = await Promise.all([0, 1].map(() => createJob(client, shell(`${wait}; exit 3`))));
       assert.ok(running && ending);
-      for (const { id } of [running, ending]) await waitForStatus(client, id, ["RUNNING"]);
+      // A job is RUNNING before its first line is on the disk.
+      for (const { id } of [running, ending]) await until(async () => (await readLog(client, id)) === "begun\n");
       const [queued, later] = await Promise.all([0, 1].map(() => createJob(client, shell("echo later"))));
       assert.ok(queued && later);
       fill();
       for (let probe = 0; probe < 50; probe++) assert.equal((await fetch(`${server.url}/readyz`)).status, 200);
       assert.equal((await client.call(routes.listJobs, { query: {} })).length, 4);
       assert.equal(await readLog(client, running.id), "begun\n");
-      await until(async () => !(await accepted(client, "full")));
+      assert.equal(await accepted(client, "full"), false, "no new job uses what is kept for cancellations");
       for (const { id } of [queued, running]) {
         await client.call(routes.cancelJob, { params: { job_id: id }, body: {} });
         assert.equal((await waitForEnd(client, id)).status, "CANCELED");

@@ -68,6 +68,9 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       (await admin.call(routes.listAudit, { query: { action, limit: 200 } }))
         .filter((entry) => entry.target === target)
         .map(({ detail }) => detail);
+    const tokenOf = async (id: string) =>
+      (await server.store.db.selectFrom("jobs").select("token_id").where("id", "=", id).executeTakeFirstOrThrow())
+        .token_id;
     const jobOf = async (id: string): Promise<Job> => {
       const [job] = await admin.call(routes.listJobs, { query: { job_id: id } });
       return job as Job;
@@ -149,7 +152,10 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       });
       const body = { datasets: ["goes-on"], review: true };
       const { pipeline } = await ann.client.call(routes.triggerPipeline, { body });
+      const ofPipeline = pipeline.job_runs[0]?.created_job_id ?? "";
+      assert.notEqual(await tokenOf(ofPipeline), null);
       await disable(ann.username, { transfer_to: service });
+      assert.equal(await tokenOf(ofPipeline), null, "a run of the new owner remembers no token of the old one");
 
       assert.equal(await isDisabled(ann.username), true);
       const schedule = await tick(ann.schedule);

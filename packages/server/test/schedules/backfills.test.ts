@@ -259,6 +259,10 @@ describe("a backfill", () => {
     const preview = () => previewTeamBackfill(range, Date.UTC(2026, 5));
     await assert.rejects(askedBy({ caller: "a viewer", hasGone }, preview), /closed the connection/);
     assert.equal(looks, 3);
+    looks = 0;
+    const isThere = () => ++looks < 0;
+    const { moments } = await askedBy({ caller: "a viewer", hasGone: isThere }, preview);
+    assert.equal(looks, 1 + Math.floor(moments.length / 10), "before the first tick, and after each ten");
   });
 
   it("that is invalid is refused, and nothing is created", async () => {

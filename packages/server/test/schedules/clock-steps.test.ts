@@ -11,6 +11,7 @@ import { storeIn } from "@millrace/testing/millrace/store-in.ts";
 import { unconfined } from "@millrace/testing/millrace/unconfined.ts";
 import { pino } from "pino";
 import { uploadName } from "../../src/blobs/blob-names.ts";
+import { Packs } from "../../src/blobs/packs.ts";
 import { operator } from "../../src/domain/access/audit.ts";
 import { createJob } from "../../src/domain/jobs/jobs.ts";
 import { prepareLocalCluster, prepareStore } from "../../src/domain/lifecycle/first-start.ts";
@@ -328,6 +329,7 @@ describe("a clock that was wrong", () => {
         log,
         serverId: "",
         blobs: blobsIn(dataDir),
+        packs: new Packs(blobsIn(dataDir), 0, clock.now),
         unusedFileDays: 7,
         logDays: 90,
         auditDays: 365,

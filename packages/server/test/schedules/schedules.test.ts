@@ -332,6 +332,53 @@ describe("schedules", () => {
       await remove(schedule);
     });
 
+    describe("of more pipelines than one write changes", () => {
+      const count = 7;
+      let schedule: PipelineSchedule;
+      const statuses = async () => new Set((await firings(schedule)).map(({ status }) => status));
+      before(async () => {
+        const { client: theirs } = await addPerson(server, "sleeper", { team: "main" });
+        await makeDataset({ store: server.store, client: theirs }, "sleeping", "sleep 60");
+        const pipeline_name = await trigger("sleeping");
+        schedule = await create({ pipeline_name, cron_expression: "@yearly", overlap: "allow" });
+        for (let fired = 0; fired < count; fired++) schedule = await tick(schedule);
+      });
+      after(async () => {
+        for (const { name } of await firings(schedule)) await client.call(routes.cancelPipeline, { body: { name } });
+        await remove(schedule);
+      });
+
+      it("pauses and resumes them all", async () => {
+        assert.deepEqual([(await firings(schedule)).length, await statuses()], [count, new Set(["RUNNING"])]);
+        await update(schedule, { pause_pipeline: true });
+        assert.deepEqual(await statuses(), new Set(["PAUSED"]));
+        await update(schedule, { pause_pipeline: false });
+        assert.deepEqual(await statuses(), new Set(["RUNNING"]));
+      });
+
+      it("is finished by the server if the one that began it was killed", async () => {
+        const switching = JSON.stringify({ userId: null, username: "admin", via: "test", address: "" });
+        const changes = { is_paused: 1, next_run: null, switching };
+        await server.store.write((db) =>
+          db.updateTable("schedules").set(changes).where("id", "=", schedule.id).execute(),
+        );
+        while ((await statuses()).has("RUNNING")) await new Promise((resolve) => setTimeout(resolve, 20));
+        assert.deepEqual(await statuses(), new Set(["PAUSED"]));
+      });
+
+      it("refuses to resume them if one of them cannot be, and changes nothing", async () => {
+        await client.call(routes.removeMember, { params: { team_name: "main", username: "sleeper" }, query: {} });
+        const before = await read(schedule);
+        await refused(
+          update(schedule, { pause_pipeline: false, schedule_name: "resumed" }),
+          "wrong_state",
+          /^The pipeline .* cannot be resumed: the job .* belongs to sleeper, who is not in the team/,
+        );
+        assert.deepEqual(await read(schedule), before);
+        assert.deepEqual([before.is_paused, await statuses()], [true, new Set(["PAUSED"])]);
+      });
+    });
+
     it("of a one-time schedule past its time leaves it finished until it gets a new time", async () => {
       const schedule = await create({ start_after: future });
       await update(schedule, { pause_pipeline: true });

@@ -375,7 +375,7 @@ describe("an unavailable store is recognised by the driver's error", () => {
   it("and the store itself reports it, whatever the query", { timeout: 60_000 }, async (t) => {
     const postgres = await startOwnPostgres();
     t.after(() => postgres.stop());
-    const where = { file: "", databaseUrl: await postgres.createDatabase(), databaseTimeout: 1 };
+    const where = { file: "", databaseUrl: await postgres.createDatabase(), databaseTimeout: 10 };
     const store = await openStore(where);
     t.after(() => store.close());
     const cut = () => sql`select pg_terminate_backend(pg_backend_pid())`;

@@ -14,6 +14,7 @@ import { type DeliverEvents, deliverEvents } from "../../src/loops/deliver-event
 import { readFaults } from "../../src/machine/faults.ts";
 import { Counter } from "../../src/metrics/series.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
+import { eachPart } from "../../src/store/queries/batches.ts";
 import { deleteDeliveriesBefore } from "../../src/store/queries/events/deliveries.ts";
 import {
   getReceiver,
@@ -178,6 +179,31 @@ export function outboxConformance(storeOf: () => Store): void {
     await store.write((db) => updateReceiver(db, receiver, { disabled_at: iso(start) }));
     assert.ok((await count()) < heard);
     assert.equal((await outbox()).length, 1);
+  });
+
+  it("holds at most ten thousand events of a team, and counts them once for all jobs of a statement", async () => {
+    const { store, team, outbox } = await ground([], ["CREATED"]);
+    const create = async (count: number) => {
+      const rows = [...Array(count)].map(() => jobRow(team, "CREATED"));
+      const counted = countStore(store);
+      await counted.store.write((db) => insertJobs(db, rows));
+      return counted.statements();
+    };
+    assert.equal(await create(1), await create(9));
+    const { id: _, ...event } = await store.db
+      .selectFrom("outbox")
+      .selectAll()
+      .where("team_id", "=", team.id)
+      .limit(1)
+      .executeTakeFirstOrThrow();
+    const filling = Array.from({ length: 10_000 - 12 }, () => event);
+    await store.write((db) => eachPart(filling, (part) => db.insertInto("outbox").values(part).execute(), 1000));
+    await create(5);
+    assert.equal((await outbox()).length, 10_000);
+    await create(1);
+    assert.equal((await outbox()).length, 10_000);
+    // The loops of other tests deliver the events of every team.
+    await store.write((db) => db.deleteFrom("outbox").where("team_id", "=", team.id).execute());
   });
 
   it("delivers each event once, whichever of two servers takes it", async () => {

@@ -28,6 +28,7 @@ import { usageOf } from "../../src/store/queries/people/team-usage.ts";
 import { insertTeam } from "../../src/store/queries/people/teams.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { noQuotas } from "../support/quotas.ts";
+import { until } from "../support/until.ts";
 
 const log = pino({ level: "silent" });
 const exists = (path: string) =>
@@ -59,7 +60,7 @@ describe("retention", () => {
   it("deletes the log and the folder of a job that ended long ago; the job itself stays", async () => {
     const { job: old } = await runJob(client, shell("echo old"));
     const long = await createJob(client, shell("echo long; sleep 60"));
-    await waitForStatus(client, long.id, ["RUNNING"]);
+    await until(async () => (await readLog(client, long.id)) === "long\n");
     now = Date.now() + 89 * day;
     await removeOldLogs(context());
     assert.equal(await readLog(client, old.id), "old\n");

@@ -124,6 +124,23 @@ export function scheduleConformance(open: () => Store): void {
     for (const id of ids) await open().write((db) => deleteSchedule(db, id));
   });
 
+  it("lets other work run while it looks at many schedules, also if none is corrected", async () => {
+    const clock = { now: () => now, monotonic: () => 0 };
+    const ids: number[] = [];
+    for (let index = 0; index < 64; index++) ids.push((await schedule(iso(Date.UTC(2031, 0)))) as number);
+    for (const id of ids) await open().write((db) => updateSchedule(db, id, { cron_expression: "@yearly" }));
+    let [turns, isOver] = [0, false];
+    const next = () => {
+      turns++;
+      if (!isOver) setImmediate(next);
+    };
+    setImmediate(next);
+    await mendSchedules({ store: open(), clock, log: pino({ level: "silent" }) });
+    isOver = true;
+    assert.ok(turns >= 4, `${turns} turns of the event loop`);
+    for (const id of ids) await open().write((db) => deleteSchedule(db, id));
+  });
+
   const ready = async (limit: number) => (await readySchedules(open().db, limit)).map(({ id }) => id);
 
   it("finds schedules with a waiting tick once the newest run has ended", async () => {

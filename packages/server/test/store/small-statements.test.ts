@@ -129,6 +129,7 @@ for (const kind of databases)
         store.write((db) =>
           insertDrafts({ db, now }, jobs, {
             ...{ keys: builtKeys, pipelineId: built.row.id, settings: noSettings, variables: {}, moment: undefined },
+            tokenId: null,
           }),
         ),
       );

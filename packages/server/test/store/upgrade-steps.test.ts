@@ -227,6 +227,18 @@ const steps: readonly Step[] = [
     before: async () => {},
     added: { backfills: () => ({ canceling: null }) },
   },
+  {
+    version: 25,
+    title: "schedules whose many pipelines are paused or resumed in several writes: none is",
+    before: async () => {},
+    added: { schedules: () => ({ switching: null }) },
+  },
+  {
+    version: 26,
+    title: "jobs that remember the token with which they were created: existing ones remember none",
+    before: async () => {},
+    added: { jobs: () => ({ token_id: null }) },
+  },
 ];
 
 async function dumpOf({ db }: Store): Promise<Dump> {

@@ -52,7 +52,7 @@ export async function buildPipeline(
       jobId: originals[name] as string,
       parents: parents.map((parent) => originals[parent] as string),
     }));
-    const { ready } = await insertRunsWithDrafts({ db, now }, builtKeys, pipeline, { nodes, jobs });
+    const { ready } = await insertRunsWithDrafts({ db, now }, builtKeys, pipeline, { nodes, jobs, tokenId: null });
     if (status === "RUNNING") await beginDrafts(db, ready);
     return pipeline;
   });

@@ -20,7 +20,7 @@ import { storeIn } from "@millrace/testing/millrace/store-in.ts";
 import { startPostgres } from "@millrace/testing/servers/postgres.ts";
 import { pino } from "pino";
 import { operator } from "../../src/domain/access/audit.ts";
-import type { Principal, Team } from "../../src/domain/access/principals.ts";
+import type { Principal, Team, Via } from "../../src/domain/access/principals.ts";
 import { cancelJob, createJob, type JobsContext } from "../../src/domain/jobs/jobs.ts";
 import { endJob } from "../../src/domain/lifecycle/end-job.ts";
 import { prepareLocalCluster, prepareStore } from "../../src/domain/lifecycle/first-start.ts";
@@ -117,7 +117,8 @@ export class FiringGround {
 
   /** A signed-in user, or a job with its own token. */
   #call(team: Team, jobId?: string) {
-    const via = jobId === undefined ? ({ kind: "session", hash: "" } as const) : ({ kind: "job", jobId } as const);
+    const via: Via =
+      jobId === undefined ? { kind: "session", hash: "" } : { kind: "job", jobId, tokenId: null, tokenEnd: undefined };
     const principal: Principal = { userId: 1, username: "admin", isAdmin: true, via, scopes: [], teams: [team] };
     return { principal, actor: operator, team };
   }

@@ -8,11 +8,16 @@ export interface RunningJob {
   end(): Promise<void>;
 }
 
-/**
- * Starts a job that prints its token in a form that is not masked, and waits; returns the token and how to end the job.
- */
+/** A script that prints its token in a form that is not masked, and waits. */
+export const revealing = 'echo "$MILLRACE_TOKEN" | rev; sleep 60';
+
+/** Starts a job that reveals its token. */
 export async function runningJob(client: Client, rest: object = {}, admin = client): Promise<RunningJob> {
-  const job = await createJob(client, shell('echo "$MILLRACE_TOKEN" | rev; sleep 60', rest));
+  return revealed(await createJob(client, shell(revealing, rest)), admin);
+}
+
+/** Waits until the script `revealing` has begun; returns the job's token and how to end the job. */
+export async function revealed(job: Job, admin: Client): Promise<RunningJob> {
   await waitForStatus(admin, job.id, ["RUNNING"]);
   const end = async () => {
     await admin.call(routes.cancelJob, { params: { job_id: job.id }, body: {} });

@@ -5,10 +5,11 @@ import { join } from "node:path";
 import type { IsolationLevel } from "../../src/engines/engine.ts";
 import { AttemptFolder } from "../../src/engines/local/attempt/attempt-folder.ts";
 import { LocalEngine, type LocalEngineOptions } from "../../src/engines/local/local-engine.ts";
-import { byMark, ProcessSearch, readBootId } from "../../src/engines/local/processes/processes.ts";
+import { readBootId } from "../../src/engines/local/processes/processes.ts";
 import type { WarehousePlaces } from "../../src/engines/warehouse-view.ts";
 import { DataFolder } from "../../src/machine/data-folder.ts";
 import type { EngineFixture } from "../engine/engine-conformance.ts";
+import { markedProcesses } from "../engine/remote/marked-processes.ts";
 
 const noLimits = { seconds: 0, memory: 0, processes: 0, openFiles: 0, log: 0, disk: 0 };
 
@@ -47,6 +48,8 @@ export async function localFixture(isolation: IsolationLevel): Promise<LocalFixt
         hidden: [],
         limits: noLimits,
         claimDelay: "",
+        warmMemory: 0,
+        onWarmStart: () => {},
         jobEnvironment: { PATH: process.env["PATH"] ?? "" },
         warehouses: noWarehouses,
         onChange: () => {},
@@ -54,7 +57,7 @@ export async function localFixture(isolation: IsolationLevel): Promise<LocalFixt
         ...options,
       }),
     // Finds processes by the mark: the jobs of this suite do not hide it.
-    processes: (key) => new ProcessSearch().all(byMark([key])).pids,
+    processes: (key) => markedProcesses(key, "MILLRACE_ATTEMPT").pids,
     async killSupervisor(key) {
       const supervisor = folder(key).supervisor();
       if (supervisor) process.kill(supervisor.pid, "SIGKILL");

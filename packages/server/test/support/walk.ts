@@ -4,9 +4,12 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { request } from "node:http";
+import { Readable } from "node:stream";
 import { type Client, createClient, type Route, routes } from "@millrace/contract";
 import { recordMade } from "@millrace/testing/millrace/lineage.ts";
+import { packName } from "../../src/blobs/blob-names.ts";
 import { putVersion } from "./datasets.ts";
+import { blobsIn } from "./folder-blobs.ts";
 import type { InProcessServer } from "./in-process.ts";
 import { addPerson, addTeam, type Person } from "./people.ts";
 
@@ -81,20 +84,27 @@ export async function makeFixture(server: InProcessServer, suffix = ""): Promise
     user_code: "AAAA-AAAA",
     ...ofRunners,
     key: `${job.id}.9`,
+    ticket: "not-a-ticket",
   };
   const known = { ...knownToStrangers, current_password: password, ...(await secretsOf(client, team)) };
   return { team, admin, viewer, known, knownToStrangers: { ...knownToStrangers, invitation_id: known.invitation_id } };
 }
 
 /** A runner that has not heard its orders. */
-const ofRunners = { instance: randomUUID(), orders: { cancel: false, force: false }, over_limit: null, usage: null };
+const ofRunners = {
+  ...{ instance: randomUUID(), orders: { cancel: false, force: false }, over_limit: null, usage: null },
+  virtualenv: "e".repeat(40),
+};
 
 /** Creates an attempt for a runner, and returns the secret that it needs for this route. */
-export async function runnerSecret({ runners }: InProcessServer, route: Route, key: string): Promise<string> {
+export async function runnerSecret({ runners, dataDir }: InProcessServer, route: Route, key: string): Promise<string> {
   const folder = runners.folder(key);
+  const { virtualenv } = ofRunners;
+  await blobsIn(dataDir).put(packName(1, null, virtualenv), Readable.from([Buffer.from(mark)]));
   folder.make();
   folder.write("job", `{"query":"${mark}"}`);
   folder.write("file.0", mark);
+  folder.writeJson("packs", { team: 1, person: null });
   // The server answers a beat at once if there is an order.
   runners.order(key, { force: false });
   const code = runners.offer(key);
@@ -155,7 +165,8 @@ async function makePipeline(server: InProcessServer, client: Client, jobId: stri
 async function makeSchedule(client: Client, pipeline_name: string) {
   const body = { schedule_name: `${mark} schedule`, pipeline_name, cron_expression: "@yearly" };
   const { schedule } = await client.call(routes.createSchedule, { body });
-  return { schedule_id: schedule.id, schedule_name: `${mark} other schedule`, cron_expression: "@yearly" };
+  const other = { schedule_name: `${mark} other schedule`, cron_expression: "@yearly", pause_pipeline: true };
+  return { schedule_id: schedule.id, ...other };
 }
 
 /** A user to whom work can be handed over, with a token. */

@@ -1,5 +1,6 @@
 /** HTTP ranges: writes the request header, and works out what the answer holds. */
 import type { ByteRange, Content, Entry, ReadCall } from "../backend.ts";
+import { StorageError } from "../errors.ts";
 import type { HttpAnswer } from "./messages.ts";
 
 /**
@@ -13,22 +14,48 @@ export function rangeHeader({ start = 0, end }: ReadCall): Record<string, string
 }
 
 /**
- * Returns the requested range of an answer. If the server ignores the range and sends everything, drops the bytes
- * outside the range.
+ * Returns the requested range of an answer, or the part of it that the server sends. If the server ignores the range
+ * and sends everything, drops the bytes outside the range. Throws if the answer does not tell where its bytes belong.
  */
-export function contentOf(answer: HttpAnswer, entry: Entry, call: ReadCall): Content {
+export function contentOf(answer: HttpAnswer, told: Entry, call: ReadCall): Content {
   const { start = 0, end = Number.POSITIVE_INFINITY } = call;
   const sent = sentRange(answer);
+  if (!sent || sent.start > start) {
+    answer.discard().catch(() => {});
+    throw misplaced(answer, told.path, start);
+  }
+  const entry = sent.isSizeKnown || told.size > 0 ? told : { ...told, size: Number.POSITIVE_INFINITY };
   if (sent.start === start && sent.end <= end) return new WholeContent(answer, entry, sent);
   const wanted = { start: Math.min(start, sent.end), end: Math.min(end, sent.end) };
   const body = cut(answer.body, wanted.start - sent.start, wanted.end - sent.start);
   return { entry, ...wanted, body, close: () => answer.close?.() };
 }
 
-function sentRange(answer: HttpAnswer): ByteRange {
-  const text = answer.header("content-range");
-  const [, first, last] = (text && /^bytes (\d+)-(\d+)/.exec(text)) || [];
-  return first === undefined ? { start: 0, end: lengthOf(answer) } : { start: Number(first), end: Number(last) + 1 };
+interface SentRange extends ByteRange {
+  /** False if the server does not tell the size of the object. */
+  readonly isSizeKnown: boolean;
+}
+
+/** Returns what the body of an answer holds; undefined if the answer is a range but does not tell which one. */
+function sentRange(answer: HttpAnswer): SentRange | undefined {
+  const text = answer.header("content-range") ?? "";
+  const [, first, last, size] = /^bytes (\d+)-(\d+)(?:\/(\d+|\*))?\s*$/.exec(text) ?? [];
+  // A part without bytes, as some servers send at the end of an object, ends before it begins.
+  if (first !== undefined && Number(last) >= Number(first) - 1)
+    return { start: Number(first), end: Number(last) + 1, isSizeKnown: size !== undefined && size !== "*" };
+  const end = lengthOf(answer);
+  return answer.status === 206 ? undefined : { start: 0, end, isSizeKnown: Number.isFinite(end) };
+}
+
+/** Bytes at the wrong place would be wrong data without an error, so such an answer is refused. */
+function misplaced(answer: HttpAnswer, key: string, start: number): StorageError {
+  const told = answer.header("content-range");
+  const what = told === undefined ? "no Content-Range" : `the Content-Range '${told.slice(0, 100)}'`;
+  return new StorageError(
+    "failed",
+    `${key}: the server was asked for the bytes from ${start} on and sent a part with ${what}, so nothing was read; check the server or the proxy before it`,
+    { key },
+  );
 }
 
 /** The whole body of an answer. Used if the server sent no bytes outside the requested range, so none are dropped. */

@@ -3,7 +3,28 @@
  * general parser takes longer than the network.
  */
 
-import { StorageError } from "../errors.ts";
+import { describePlace, type ErrorPlace, StorageError } from "../errors.ts";
+
+/** Matches everything before the root element of a document, and the name of that element. */
+const beginning = /^(?:\ufeff|\xef\xbb\xbf)?\s*(?:<\?xml[^>]*\?>\s*)?(?:<(?:[\w.-]+:)?([\w.-]+)(?:\s[^>]*?)?(\/?)>)/;
+/** Bytes that are looked at from both ends: more than a root element with its namespaces has. */
+const looked = 2048;
+
+/**
+ * Throws unless the text is a whole XML document with this root element. A proxy may answer with status 200 in place of
+ * the store, or cut an answer off; what is missing would otherwise count as not there.
+ */
+export function requireRoot(xml: Uint8Array | string, root: string, place: ErrorPlace): void {
+  const bytes = typeof xml === "string" ? xml : Buffer.from(xml.buffer, xml.byteOffset, xml.length);
+  const cut = (from: number, to?: number) =>
+    typeof bytes === "string" ? bytes.slice(from, to) : bytes.subarray(from, to).toString("latin1");
+  const head = cut(0, looked);
+  const [, name, isEmpty] = beginning.exec(head) ?? [];
+  if (name === root && (isEmpty || new RegExp(`</(?:[\\w.-]+:)?${root}\\s*>\\s*$`).test(cut(-looked)))) return;
+  const what = name === root ? "was cut off" : `begins with ${JSON.stringify(head.trim().slice(0, mostQuoted))}`;
+  const message = `${describePlace(place)}: expected <${root}> from the store, but the answer ${what}; a proxy or a sign-in page may have answered in its place`;
+  throw new StorageError("network", message, place);
+}
 
 /**
  * Returns the text of the first element with this name between the offsets `from` and `limit`, or undefined if there is

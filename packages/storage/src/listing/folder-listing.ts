@@ -7,12 +7,13 @@ import type { Entry, ListCall } from "../backend.ts";
 import { Channel } from "../concurrency/channel.ts";
 import { compareKeys } from "./key-order.ts";
 import { defaultConcurrency, listInOrder } from "./listing.ts";
-import type { FetchPage, PageCall } from "./pages.ts";
+import { checkedPages, type FetchPage, type PageCall } from "./pages.ts";
 
 /** Implements a backend's `list` on top of pages that cannot start in the middle. */
-export function listByFolders(fetch: FetchPage, prefix: string, call: ListCall): AsyncIterable<Entry[]> {
+export function listByFolders(fetchPage: FetchPage, prefix: string, call: ListCall): AsyncIterable<Entry[]> {
   const { ordered, concurrency = defaultConcurrency, ...rest } = call;
   const request = { ...rest, prefix };
+  const fetch = checkedPages(fetchPage);
   // Versions of one key may span two pages, so one reader lists them all.
   if (ordered || call.delimiter || call.versions || concurrency <= 1) return listInOrder(fetch, request);
   return listInParallel(fetch, request, concurrency);

@@ -1,16 +1,17 @@
 /** Lists stores that answer in pages: one page after the other, or several ranges of keys at once. */
 import type { Entry, ListCall } from "../backend.ts";
 import { compareKeys } from "./key-order.ts";
-import type { FetchPage, Page, PageCall } from "./pages.ts";
+import { checkedPages, type FetchPage, type Page, type PageCall } from "./pages.ts";
 import { listInParallel } from "./parallel-listing.ts";
 
 /** Default maximum number of requests at once. */
 export const defaultConcurrency = 16;
 
 /** Implements a backend's `list` on top of pages. */
-export function listPages(fetch: FetchPage, prefix: string, call: ListCall): AsyncIterable<Entry[]> {
+export function listPages(fetchPage: FetchPage, prefix: string, call: ListCall): AsyncIterable<Entry[]> {
   const { ordered, concurrency = defaultConcurrency, ...rest } = call;
   const request = { ...rest, prefix };
+  const fetch = checkedPages(fetchPage);
   if (ordered || call.delimiter || concurrency <= 1) return listInOrder(fetch, request);
   return listInParallel(fetch, request, concurrency);
 }

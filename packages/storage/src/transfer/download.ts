@@ -94,7 +94,7 @@ async function readRanges(
   await runAll(rangesOf(reading, first), widthOf(reading), async (range) => {
     try {
       const content = range.content ?? (await reopen(stoppable, first, range));
-      const body = new SteadyBody(stoppable, content);
+      const body = new SteadyBody(stoppable, content, range.end);
       await read(body, range).finally(() => body.close());
     } catch (error) {
       stop.abort(error);
@@ -144,16 +144,23 @@ function checkOptions({ start = 0, end = Number.POSITIVE_INFINITY, concurrency, 
  * Starts the read. For parallel ranges, requests only the first range. Its answer contains the size of the object, so
  * no `stat` is needed.
  */
-function openFirst(reading: Reading): Promise<Content> {
+async function openFirst(reading: Reading): Promise<Content> {
   const { backend, key, options } = reading;
   const { start = 0, end = Number.POSITIVE_INFINITY } = options;
   const block = blockOf(reading);
   if (widthOf(reading) <= 1 || end - start <= block) return backend.read(key, options);
-  return backend.read(key, { ...options, start, end: start + block });
+  const first = await backend.read(key, { ...options, start, end: start + block });
+  if (Number.isFinite(first.entry.size) || !Number.isFinite(first.end)) return first;
+  // The server does not tell the size, so nobody knows how many ranges there are.
+  await abandon(first);
+  return backend.read(key, options);
 }
 
+/** Returns the offset at which the read ends. If the size is unknown, the read ends with what the server sends. */
 const wantedEnd = (first: Content, { end }: ReadCall) =>
-  Math.max(first.start, Math.min(end ?? Number.POSITIVE_INFINITY, first.entry.size));
+  Number.isFinite(first.entry.size)
+    ? Math.max(first.start, Math.min(end ?? Number.POSITIVE_INFINITY, first.entry.size))
+    : first.end;
 
 interface Range extends ByteRange {
   /** The content of the range, if it is already arriving. Set only for the first range. */
@@ -180,21 +187,21 @@ async function readWhole(reading: Reading, content: Content): Promise<Uint8Array
 
 /** Reads a small object. If the body breaks off, reads the object again from the start. */
 async function readSmall({ backend, key, options }: Reading, content: Content): Promise<Uint8Array> {
+  const size = content.end - content.start;
   const outcome = await retry(backend.transfer.retry, options.signal, async (attempt) => {
-    if (attempt === 1) return wholeBytes(key, content);
+    if (attempt === 1) return wholeBytes(key, content, size);
     // An error of this call is not retried here, because the backend has already retried it.
     const again = await backend.read(key, options).catch((error: unknown) => ({ error }));
     if ("error" in again) return again;
-    return wholeBytes(key, again);
+    return wholeBytes(key, again, size);
   });
   if ("error" in outcome) throw outcome.error;
   return outcome;
 }
 
 /** Reads a body of known size. Throws if the body ends too early. */
-async function wholeBytes(key: string, content: Content): Promise<Uint8Array> {
+async function wholeBytes(key: string, content: Content, size: number): Promise<Uint8Array> {
   const bytes = await (content.bytes?.() ?? collect(content.body));
-  const size = content.end - content.start;
   if (bytes.length === size) return bytes;
   throw new StorageError("network", `${key}: the store's answer ended after ${bytes.length} of ${size} bytes`, { key });
 }
@@ -205,8 +212,9 @@ async function collect(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   return Buffer.concat(pieces);
 }
 
+/** Fills the whole target, beginning with this content. */
 async function fillFrom(reading: Reading, content: Content, target: Buffer): Promise<void> {
-  const body = new SteadyBody(reading, content);
+  const body = new SteadyBody(reading, content, content.start + target.length);
   try {
     await body.fill(target);
   } finally {

@@ -1,6 +1,6 @@
 /**
- * The body of an object or of a range. If the body breaks off, the rest is requested again, always from the same
- * version of the object.
+ * The body of an object or of a range. If the body breaks off, or holds less than was asked for, the rest is requested,
+ * always from the same version of the object.
  */
 import type { ByteRange, Content } from "../backend.ts";
 import { retry } from "../concurrency/retry.ts";
@@ -10,14 +10,20 @@ import type { Reading } from "./reading.ts";
 export class SteadyBody {
   readonly #reading: Reading;
   readonly #first: Content;
+  /** Offset at which the wanted bytes end. */
+  readonly #end: number;
   #body: BodyReader;
+  /** Offset at which the bytes of the current body end. A server may send less of a range than was asked for. */
+  #bodyEnd: number;
   /** Offset of the next byte in the object. */
   #at: number;
 
-  constructor(reading: Reading, first: Content) {
+  constructor(reading: Reading, first: Content, end = first.end) {
     this.#reading = reading;
     this.#first = first;
+    this.#end = end;
     this.#body = new BodyReader(first);
+    this.#bodyEnd = first.end;
     this.#at = first.start;
   }
 
@@ -27,12 +33,12 @@ export class SteadyBody {
    */
   async fill(buffer: Uint8Array): Promise<number> {
     let filled = 0;
-    while (filled < buffer.length && this.#at < this.#first.end) {
+    while (filled < buffer.length && this.#at < this.#end) {
       const taken = await this.#steadily(async (body) => await body.fill(buffer.subarray(filled)));
       if (taken === 0) break;
       filled += taken;
     }
-    if (this.#at >= this.#first.end) await this.#body.finish();
+    if (this.#at >= this.#end) await this.#body.finish();
     return filled;
   }
 
@@ -63,6 +69,7 @@ export class SteadyBody {
    */
   async #steadily(take: (body: BodyReader) => Promise<number>): Promise<number> {
     const { retry: policy } = this.#reading.backend.transfer;
+    if (this.#at >= this.#bodyEnd && !this.#isComplete) await this.#goOn();
     for (let inVain = 0; ; inVain += 1) {
       const outcome = await take(this.#body).catch(asBroken);
       if (typeof outcome === "number" && (outcome > 0 || this.#isComplete)) {
@@ -74,24 +81,32 @@ export class SteadyBody {
       await this.#body.close();
       // The first attempt only fails, so that `retry` pauses. The second one calls the backend, which has its own
       // retries.
-      this.#body = await retry({ ...policy, attempts: 2 }, this.#reading.options.signal, async (attempt) => {
+      await retry({ ...policy, attempts: 2 }, this.#reading.options.signal, async (attempt) => {
         if (attempt === 1) throw error;
-        return new BodyReader(await reopen(this.#reading, this.#first, this.#rest));
+        await this.#openRest();
       });
     }
   }
 
-  get #isComplete(): boolean {
-    return this.#at >= this.#first.end || !Number.isFinite(this.#first.end);
+  /** Requests the next bytes after a body that was complete, but held less than was asked for. */
+  async #goOn(): Promise<void> {
+    await this.#body.finish();
+    await this.#openRest();
   }
 
-  get #rest(): ByteRange {
-    return { start: this.#at, end: this.#first.end };
+  async #openRest(): Promise<void> {
+    const content = await reopen(this.#reading, this.#first, { start: this.#at, end: this.#end });
+    this.#body = new BodyReader(content);
+    this.#bodyEnd = content.end;
+  }
+
+  get #isComplete(): boolean {
+    return this.#at >= this.#end || !Number.isFinite(this.#end);
   }
 
   #tooShort(): StorageError {
     const { key } = this.#reading;
-    const message = `${key}: the store's answer ended at byte ${this.#at} of ${this.#first.end}`;
+    const message = `${key}: the store's answer ended at byte ${this.#at} of ${this.#end}`;
     return new StorageError("network", message, { key });
   }
 }

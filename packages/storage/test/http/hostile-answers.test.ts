@@ -81,7 +81,7 @@ describe("a listing with", () => {
     webdav: (name, size) => dav(`/base/${name}`, size),
     s3: contents,
     az: blob,
-    gs: (name, size) => JSON.stringify({ items: [{ name, size }] }),
+    gs: (name, size) => JSON.stringify({ kind: "storage#objects", items: [{ name, size }] }),
     hf: (path, size) => JSON.stringify([{ type: "file", path, oid: "o", size: size === "7" ? 7 : Number(size) }]),
   };
 
@@ -113,17 +113,79 @@ describe("a listing with", () => {
   for (const [kind, text] of [
     ["gs", "{"],
     ["gs", "null"],
-    ["gs", '{"items":[null]}'],
+    ["gs", '{"kind":"storage#objects","items":[null]}'],
+    ["gs", '{"login":true}'],
+    ["gs", "[]"],
     ["hf", "<html>"],
     ["hf", "[null]"],
-    ["az", '<Blob><Name Encoded="true">%</Name></Blob>'],
-    ["s3", "<EncodingType>url</EncodingType><Contents><Key>%</Key></Contents>"],
+    ["az", '<EnumerationResults><Blob><Name Encoded="true">%</Name></Blob></EnumerationResults>'],
+    ["s3", "<ListBucketResult><EncodingType>url</EncodingType><Contents><Key>%</Key></Contents></ListBucketResult>"],
+    ["s3", "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>"],
   ] as const) {
     it(`${text} in ${kind}:// is a storage error`, async () => {
       say(text);
       await assert.rejects(list(kind), isFailed(/cannot parse the store's answer/));
     });
   }
+});
+
+describe("an answer with status 200 that something else than the store sent", () => {
+  const documents: Readonly<Record<string, string>> = {
+    webdav: dav("/base/a", "7"),
+    s3: contents("a", "7"),
+    az: blob("a", "7"),
+  };
+  for (const [kind, whole] of Object.entries(documents)) {
+    const answers: Readonly<Record<string, string>> = {
+      "the sign-in page of a proxy": "<!DOCTYPE html><html><body>Sign in</body></html>",
+      "no bytes": "",
+      "another document": "<Welcome><Contents></Contents></Welcome>",
+      "a page that was cut off": whole.slice(0, -8),
+    };
+    for (const [what, text] of Object.entries(answers)) {
+      it(`is not an empty folder: ${what}, ${kind}://`, async () => {
+        say(text);
+        await assert.rejects(list(kind), (error) => {
+          assert.ok(isStorageError(error, "network"), String(error));
+          assert.match(error.message, /from the store, but the answer (begins with|was cut off)/);
+          return true;
+        });
+      });
+    }
+    it(`is not needed for an empty folder of ${kind}://: a document without entries, a byte order mark, a namespace`, async () => {
+      const root = /<(\w+)>/.exec(whole)?.[1];
+      say(`\ufeff<?xml version="1.0"?>\n<${root} xmlns="n"></${root}>\n`);
+      assert.deepEqual(await list(kind), []);
+      say(`<${root} />`);
+      assert.deepEqual(await list(kind), []);
+    });
+  }
+
+  it("is the store's error if it is one, also with status 200", async () => {
+    say("<?xml version='1.0'?><Error><Code>AccessDenied</Code><Message>no</Message></Error>");
+    await assert.rejects(list("s3"), (error) => isStorageError(error, "permission"));
+  });
+
+  it("has copied and written nothing", async () => {
+    await using storage = open("s3");
+    say("<html>Sign in</html>");
+    await assert.rejects(storage.copy("a", "b"), (error) => isStorageError(error, "network"));
+    await assert.rejects(storage.write("a", Buffer.alloc(20_000_000)), (error) => isStorageError(error));
+  });
+});
+
+describe("a page of a listing", () => {
+  it("with a key that does not begin with the prefix is an error, because the prefix is cut off", async () => {
+    say(contents("other/x", "1"));
+    await using storage = open("s3");
+    const listed = Array.fromAsync(storage.list({ prefix: "p/" }));
+    await assert.rejects(listed, isFailed(/'other\/x', which does not begin with the prefix 'p\/'/));
+  });
+
+  it("that leads to itself is an error, not a listing without end", async () => {
+    say("<EnumerationResults><NextMarker>again</NextMarker></EnumerationResults>");
+    await assert.rejects(list("az"), isFailed(/a page leads to itself/));
+  });
 });
 
 it("an invalid size in the headers is an error", async () => {

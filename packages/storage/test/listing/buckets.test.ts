@@ -112,13 +112,13 @@ describe("a listing of buckets", () => {
     s3: [
       "continuation-token",
       (name, next) =>
-        `<R><Buckets><Bucket><Name>${name}</Name></Bucket></Buckets><ContinuationToken>${next}</ContinuationToken></R>`,
+        `<ListAllMyBucketsResult><Buckets><Bucket><Name>${name}</Name></Bucket></Buckets><ContinuationToken>${next}</ContinuationToken></ListAllMyBucketsResult>`,
     ],
     gs: ["pageToken", (name, next) => JSON.stringify({ items: [{ name }], ...(next && { nextPageToken: next }) })],
     az: [
       "marker",
       (name, next) =>
-        `<E><Containers><Container><Name>${name}</Name></Container></Containers><NextMarker>${next}</NextMarker></E>`,
+        `<EnumerationResults><Containers><Container><Name>${name}</Name></Container></Containers><NextMarker>${next}</NextMarker></EnumerationResults>`,
     ],
   };
   for (const [scheme, [token, page]] of Object.entries(pages)) {
@@ -142,7 +142,7 @@ describe("a listing of buckets", () => {
   });
 
   it("of s3:// is asked of the store itself, whatever addressing_style says", async () => {
-    const server = await startRecordingServer((_request, response) => response.end("<R></R>"));
+    const server = await startRecordingServer((_request, response) => response.end("<ListAllMyBucketsResult />"));
     cleanups.push(() => server.stop());
     const given = { endpoint_url: server.url, key: "k", secret: "s" };
     await Array.fromAsync(opened("s3://", { ...given, config_kwargs: { s3: { addressing_style: "virtual" } } }).list());

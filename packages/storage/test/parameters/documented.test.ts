@@ -24,6 +24,7 @@ import { parameters as s3 } from "../../src/schemes/s3/parameters.ts";
 import { startHub, writerToken } from "../support/hub/server.ts";
 import { type Answer, startRecordingServer } from "../support/recording-server.ts";
 import { type RegisteredTest, registeredTests } from "../support/registered-tests.ts";
+import { documentOf } from "../support/s3-documents.ts";
 
 /** Tests in another file. */
 interface Elsewhere {
@@ -220,9 +221,10 @@ async function partsHeld(
   let most = 0;
   const held: (() => void)[] = [];
   const sizes: number[] = [];
-  const answer: Answer = ({ method, query, body }, response) => {
-    if (query.has("uploads")) return response.end("<R><UploadId>u</UploadId></R>");
-    if (method !== "PUT" || !query.has("partNumber")) return response.end("<R><ETag>e</ETag></R>");
+  const answer: Answer = (request, response) => {
+    const { method, query, body } = request;
+    if (method !== "PUT" || !query.has("partNumber"))
+      return response.end(documentOf(request, query.has("uploads") ? "<UploadId>u</UploadId>" : "<ETag>e</ETag>"));
     sizes.push(body.length);
     held.push(() => response.writeHead(200, { etag: '"e"' }).end());
     most = Math.max(most, held.length);

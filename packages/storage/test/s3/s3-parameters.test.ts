@@ -14,6 +14,7 @@ import { parameters } from "../../src/schemes/s3/parameters.ts";
 import { rejectsWith } from "../conformance.ts";
 import { type Answer, type RecordingServer, startRecordingServer } from "../support/recording-server.ts";
 import { redirectNetwork } from "../support/redirected-network.ts";
+import { documentOf } from "../support/s3-documents.ts";
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -44,14 +45,18 @@ async function against(config: ClientConfig, answer: Answer = ok, environment: E
   return { server, storage: opened({ endpoint_url: server.url, ...config }, environment) };
 }
 
-const ok: Answer = (_request, response) => response.writeHead(200, { etag: '"e"', "content-length": 2 }).end("ok");
+const ok: Answer = (request, response) => {
+  const text = documentOf(request) ?? "ok";
+  response.writeHead(200, { etag: '"e"', "content-length": text.length }).end(text);
+};
 
 const alphabet = Buffer.from("abcdefghijklmnopqrstuvwxyz");
 
 /** An object of 26 bytes, in ranges, and parts of an upload. */
-const object: Answer = ({ method, headers, query }, response) => {
-  if (query.has("uploads")) return response.end("<R><UploadId>u</UploadId></R>");
-  if (query.has("uploadId") && method === "POST") return response.end("<R><ETag>e</ETag></R>");
+const object: Answer = (request, response) => {
+  const { method, headers, query } = request;
+  const document = documentOf(request, query.has("uploads") ? "<UploadId>u</UploadId>" : "<ETag>e</ETag>");
+  if (document) return response.end(document);
   const [, start, end] = /bytes=(\d+)-(\d+)/.exec(headers.range ?? "") ?? [];
   if (start === undefined) return sendObject(response, method, 200, alphabet, {});
   const part = alphabet.subarray(Number(start), Number(end) + 1);

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import { type ClientConfig, openStorage, type Storage } from "@millrace/storage";
 import { type Answer, type RecordingServer, startRecordingServer } from "../support/recording-server.ts";
+import { documentOf } from "../support/s3-documents.ts";
 
 const cleanups: (() => Promise<void>)[] = [];
 after(async () => {
@@ -24,7 +25,10 @@ async function against(
   return { server, storage };
 }
 
-const ok: Answer = (_request, response) => response.writeHead(200, { etag: '"e"', "content-length": 2 }).end("ok");
+const ok: Answer = (request, response) => {
+  const text = documentOf(request) ?? "ok";
+  response.writeHead(200, { etag: '"e"', "content-length": text.length }).end(text);
+};
 
 const failure = (status: number, code: string, headers: Readonly<Record<string, string>> = {}): Answer => {
   const body = `<?xml version="1.0"?><Error><Code>${code}</Code><Message>said so</Message></Error>`;
@@ -217,13 +221,14 @@ describe("a copy of s3://", () => {
   /** Our own server, because copying five gigabytes takes too long on a real one in every run. */
   const copying =
     (fails: boolean): Answer =>
-    ({ method, query }, response) => {
+    (request, response) => {
+      const { method, query } = request;
       if (method === "HEAD") response.writeHead(200, { etag: '"big"', "content-length": size }).end();
-      else if (query.has("uploads")) response.end("<R><UploadId>U</UploadId></R>");
+      else if (query.has("uploads")) response.end(documentOf(request, "<UploadId>U</UploadId>"));
       else if (method === "PUT" && fails && query.get("partNumber") === "3") {
         failure(403, "AccessDenied")({} as never, response, 0);
-      } else if (method === "PUT") response.end(`<R><ETag>"${query.get("partNumber")}"</ETag></R>`);
-      else if (method === "POST") response.end('<R><ETag>"done-6"</ETag></R>');
+      } else if (method === "PUT") response.end(documentOf(request, `<ETag>"${query.get("partNumber")}"</ETag>`));
+      else if (method === "POST") response.end(documentOf(request, '<ETag>"done-6"</ETag>'));
       else response.writeHead(204).end();
     };
 
@@ -256,7 +261,8 @@ describe("a copy of s3://", () => {
 it("a listing of versions continues after a page of delete markers", async () => {
   const mark = "<DeleteMarker><Key>a%2Fb</Key><VersionId>1</VersionId></DeleteMarker>";
   const next = "<NextKeyMarker>a%2Fb</NextKeyMarker><NextVersionIdMarker>1</NextVersionIdMarker>";
-  const page = (content: string) => `<R><EncodingType>url</EncodingType>${content}</R>`;
+  const page = (content: string) =>
+    `<ListVersionsResult><EncodingType>url</EncodingType>${content}</ListVersionsResult>`;
   const { storage } = await against(({ query }, response) => {
     if (query.get("key-marker") === null) response.end(page(`<IsTruncated>true</IsTruncated>${next}${mark}`));
     else response.end(page("<IsTruncated>false</IsTruncated><Version><Key>c</Key><VersionId>2</VersionId></Version>"));

@@ -28,7 +28,9 @@ export async function startVersionedBlobs(): Promise<VersionedBlobs> {
     const version = request.query.get("versionid");
     if (request.query.get("comp") === "list") {
       response.setHeader("content-type", "application/xml");
-      return void response.end(listing(blobs, request.query.get("include") === "versions"));
+      const prefix = request.query.get("prefix") ?? "";
+      const listed = new Map([...blobs].filter(([key]) => key.startsWith(prefix)));
+      return void response.end(listing(listed, request.query.get("include") === "versions"));
     }
     if (name === "") return void response.writeHead(200).end();
     if (request.method === "PUT") return void response.writeHead(201, put(blobs, name, request.body)).end();

@@ -28,7 +28,7 @@ export async function waitForStatus(
   client: Client,
   id: string,
   statuses: readonly JobStatus[],
-  seconds = 60,
+  seconds = 300,
 ): Promise<Job> {
   const deadline = Date.now() + seconds * 1000;
   for (;;) {

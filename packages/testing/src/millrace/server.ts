@@ -1,5 +1,6 @@
 /** A real server as a separate process, with a fresh data folder, that tests start, kill and restart. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { chown, mkdtemp, rm } from "node:fs/promises";
@@ -157,11 +158,18 @@ export class TestServer {
   }
 }
 
+/** Returns a port that nobody listens on. Not one that the kernel gives to connections: one may take it meanwhile. */
 export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const address = probe.address();
-  probe.close();
-  await once(probe, "close");
-  return typeof address === "object" && address ? address.port : 0;
+  for (;;) {
+    const port = randomInt(20_000, 30_000);
+    const probe = createServer().listen(port, "127.0.0.1");
+    const isFree = await once(probe, "listening").then(
+      () => true,
+      () => false,
+    );
+    if (!isFree) continue;
+    probe.close();
+    await once(probe, "close");
+    return port;
+  }
 }

@@ -60,7 +60,8 @@ const resource = (name: string, size: number) => {
 
 /**
  * Maps each request to its file. A listing that starts at a folder gets the page of that folder; a listing of one or
- * two keys gets an empty page. An upload is complete when it has as many bytes as the object `big`.
+ * two keys, or of the folders within a folder, gets an empty page. An upload is complete when it has as many bytes as
+ * the object `big`.
  */
 const maps = (big: number) => `
   map $args $form {
@@ -71,6 +72,7 @@ const maps = (big: number) => `
     default /$form/0000.json;
     "~pageToken=page-(?<page>\\d+)" /$form/$page.json;
     "~maxResults=[12](&|$)" /none.json;
+    "~^(?=.*delimiter=).*prefix=data%2F\\d+%2F" /none.json;
     "~delimiter=.*startOffset=data%2F(?<after>\\d+)" /folders/$after.json;
     "~startOffset=data%2F(?<start>\\d+)%2F(&|$)" /$form/$start.json;
   }

@@ -32,12 +32,16 @@ const page = (contents: string, next: string | undefined) =>
   `<EncodingType>url</EncodingType><IsTruncated>${next !== undefined}</IsTruncated>` +
   `${next === undefined ? "" : `<NextContinuationToken>${next}</NextContinuationToken>`}${contents}</ListBucketResult>`;
 
-/** Maps a listing to its file: one that starts after a folder gets that folder's page, one of a single key is empty. */
+/**
+ * Maps a listing to its file: one that starts after a folder gets that folder's page; one of a single key, or of the
+ * folders within a folder, is empty.
+ */
 const maps = `
   map $args $listing {
     default /pages/0000.xml;
     "~continuation-token=page-(?<page>\\d+)" /pages/$page.xml;
     "~max-keys=1(&|$)" /pages/none.xml;
+    "~^(?=.*delimiter=).*prefix=data%2F\\d+%2F" /pages/none.xml;
     "~delimiter=.*start-after=data%2F(?<after>\\d+)" /folders/$after.xml;
     "~start-after=data%2F(?<start>\\d+)%2F(&|$)" /pages/$start.xml;
   }

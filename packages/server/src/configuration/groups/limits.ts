@@ -52,5 +52,6 @@ export const limitsHere = (all: Limits): Omit<Limits, "memory"> & { readonly mem
   memory: bytesHere(all.memory),
 });
 
-const bytesHere = (memory: Memory) =>
+/** Returns an amount of memory in bytes. A percentage is one of this machine's memory. */
+export const bytesHere = (memory: Memory) =>
   typeof memory === "number" ? memory : Math.floor((totalmem() * Number.parseInt(memory, 10)) / 100);

@@ -1,5 +1,5 @@
 /** Settings: how the local engine runs jobs on this machine. */
-import { choice, jobPaths, type UserRange, userRange } from "../parse.ts";
+import { choice, jobPaths, memory, type UserRange, userRange } from "../parse.ts";
 import { group, setting } from "../setting.ts";
 
 export const localEngine = group("Running jobs on this machine", {
@@ -23,6 +23,14 @@ export const localEngine = group("Running jobs on this machine", {
     description:
       "folders of this machine that jobs may use, such as /data:ro,/scratch:rw; file:// repositories must lie below one of them",
     parse: jobPaths,
+  }),
+  warmMemory: setting({
+    env: "MILLRACE_WARM_MEMORY",
+    fallback: "5%",
+    description:
+      "memory for Python interpreters that have imported the dataset library and wait for a job, at the isolation level `bwrap`, as a size or as a percentage of this machine's memory; they are given up while the machine is short of memory, and after ten minutes without use; 0 means none",
+    see: "jobs.md#warm-starts",
+    parse: memory,
   }),
   uv: setting({
     env: "MILLRACE_UV",

@@ -1,5 +1,5 @@
 /** Settings: how many days the server keeps data that it no longer needs. */
-import { integer } from "../parse.ts";
+import { bytes, integer } from "../parse.ts";
 import { group, setting, type Values } from "../setting.ts";
 
 export const retention = group("Retention", {
@@ -19,8 +19,15 @@ export const retention = group("Retention", {
   envDays: setting({
     env: "MILLRACE_ENV_DAYS",
     fallback: "30",
-    description: "days without use until a virtualenv is deleted; 0 keeps it forever",
+    description: "days without use until a virtualenv, or the pack of one, is deleted; 0 keeps it forever",
     parse: integer(0, 36_500),
+  }),
+  packsSize: setting({
+    env: "MILLRACE_PACKS_SIZE",
+    fallback: "50GiB",
+    description:
+      "maximum size of all packed virtualenvs together ([more](clusters.md#packed-virtualenvs)); beyond that, those used longest ago are deleted",
+    parse: bytes,
   }),
   warehouseReplacedDays: setting({
     env: "MILLRACE_STORE_REPLACED_DAYS",

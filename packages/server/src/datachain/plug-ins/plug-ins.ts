@@ -15,6 +15,9 @@ export const plugInFolder = "library";
 /** Path of a plug-in that is also a program: before the query, it prepares the team's warehouse. */
 export const readyProgram = `${plugInFolder}/millrace_datasets.py`;
 
+/** Path of the file that Python runs before the script of a waiting interpreter. The job must not find it. */
+export const waitingFile = `${plugInFolder}/sitecustomize.py`;
+
 /** Returns PYTHONPATH with the plug-in folder in front of the value that the job or the operator set. */
 export const pathWithPlugIns = (folder: string, given: string | undefined) => ({
   PYTHONPATH: [folder, ...(given ? [given] : [])].join(":"),
@@ -25,15 +28,22 @@ type Files = Readonly<Record<string, string>>;
 export class PlugIns {
   readonly #datasets: string;
   readonly #listings: string;
+  readonly #waiting: string;
 
   static async read(): Promise<PlugIns> {
     const text = (name: string) => readFile(join(import.meta.dirname, name), "utf8");
-    return new PlugIns(await text("datasets.py"), await text("listings.py"));
+    return new PlugIns(await text("datasets.py"), await text("listings.py"), await text("waiting.py"));
   }
 
-  private constructor(datasets: string, listings: string) {
+  private constructor(datasets: string, listings: string, waiting: string) {
     this.#datasets = datasets;
     this.#listings = listings;
+    this.#waiting = waiting;
+  }
+
+  /** Returns the file with which an interpreter imports the library and waits for a job. */
+  waiting(): Files {
+    return { [waitingFile]: this.#waiting };
   }
 
   /**

@@ -33,7 +33,16 @@ export type Via =
     }
   | { readonly kind: "session"; readonly hash: string }
   /** The token of a running job. It is valid until this attempt of the job ends. */
-  | { readonly kind: "job"; readonly jobId: string };
+  | {
+      readonly kind: "job";
+      readonly jobId: string;
+      /** Id of the access token that the job remembers; null if it remembers none. */
+      readonly tokenId: number | null;
+      /** What became of that access token; undefined while it is valid, or if there is none. */
+      readonly tokenEnd: TokenEnd | undefined;
+    };
+
+type TokenEnd = "revoked" | "expired";
 
 /** An authenticated caller and the caller's rights. */
 export interface Principal {
@@ -62,7 +71,7 @@ export async function principalOfToken(
 ): Promise<Principal> {
   if (!token) throw new ApiError("unauthorized", `No token was sent. ${signIn}`);
   const running = readJobToken(keys, token);
-  if (running) return principalOfJob(store.db, running);
+  if (running) return principalOfJob(store.db, running, now);
   const rows = await findLiveToken(store.db, hashSecret(token), iso(now));
   const row = rows[0];
   if (!row) throw new ApiError("unauthorized", `The token is unknown, expired or revoked. ${signIn}`);
@@ -86,7 +95,11 @@ export async function principalOfToken(
  * only, with the role that the creator has now, and is never an administrator. The scopes are those of the token that
  * created the job. The job's token is valid as long as the row of the attempt exists.
  */
-async function principalOfJob(db: Db, { jobId, attempt }: { jobId: string; attempt: number }): Promise<Principal> {
+async function principalOfJob(
+  db: Db,
+  { jobId, attempt }: { jobId: string; attempt: number },
+  now: number,
+): Promise<Principal> {
   const owner = await findAttemptOwner(db, jobId, attempt);
   if (!owner)
     throw new ApiError(
@@ -98,10 +111,22 @@ async function principalOfJob(db: Db, { jobId, attempt }: { jobId: string; attem
     userId,
     username,
     isAdmin: false,
-    via: { kind: "job", jobId },
+    via: { kind: "job", jobId, tokenId: owner.token_id, tokenEnd: endOfToken(owner, now) },
     scopes: (JSON.parse(owner.scopes) as Scope[]).filter((scope) => !scope.startsWith("ADMIN:")),
     teams: role === null ? [] : [{ id, name, role }],
   };
+}
+
+type AttemptOwner = NonNullable<Awaited<ReturnType<typeof findAttemptOwner>>>;
+
+/** The server never deletes tokens, so one that is missing was removed from the database by hand. It counts as revoked. */
+function endOfToken(
+  { token_id, found_token_id, revoked_at, expires_at }: AttemptOwner,
+  now: number,
+): TokenEnd | undefined {
+  if (token_id === null) return undefined;
+  if (found_token_id === null || revoked_at !== null) return "revoked";
+  return expires_at !== null && expires_at <= iso(now) ? "expired" : undefined;
 }
 
 type TokenRow = Awaited<ReturnType<typeof findLiveToken>>[number];
@@ -178,6 +203,29 @@ export function requireSomeTeam(principal: Principal, access: Access): void {
 export function requirePerson({ via }: Principal, what = "do this"): void {
   if (via.kind !== "job") return;
   throw new ApiError("forbidden", `A job's own token may not ${what}. Use the token of a person.`, { hint: "sign_in" });
+}
+
+/**
+ * Returns the id of the access token that jobs of this caller remember: the caller's own, or the one that the calling
+ * job remembers. Returns null for a browser session.
+ */
+export function tokenToRemember({ via }: Pick<Principal, "via">): number | null {
+  if (via.kind === "session") return null;
+  return via.kind === "token" ? via.id : via.tokenId;
+}
+
+/**
+ * Throws if the caller is a job, and the access token that it remembers is no longer valid. Otherwise a job could create
+ * its successor, and so on, with the rights of a token that was revoked long ago.
+ */
+export function requireLiveCreator({ via }: Pick<Principal, "via">): void {
+  if (via.kind !== "job" || via.tokenEnd === undefined) return;
+  const ended = via.tokenEnd === "revoked" ? "was revoked" : "has expired";
+  throw new ApiError(
+    "forbidden",
+    `This job was created with the access token ${via.tokenId}, which ${ended}. So the job's own token may no longer create jobs, or start or change runs of pipelines. Use a valid token of a person, or create this job again with one.`,
+    { hint: "sign_in" },
+  );
 }
 
 /**

@@ -112,8 +112,10 @@ export async function getLiveVersion(db: Db, team: Team, reference: Reference): 
 
 type ListQuery = RouteInput<typeof routes.listDatasets>["query"];
 
-/** Maximum number of datasets that one database query reads. */
+/** Maximum number of datasets that are read at a time. */
 const listPart = 200;
+/** A list with more datasets than this takes one of the slots for large answers. */
+const fewFound = 50;
 
 interface DatasetTexts {
   /** JSON text of each dataset. */
@@ -132,8 +134,9 @@ export async function listTeamDatasets(db: Db, team: Team, query: ListQuery): Pr
     throw invalid("cursor", "the x-next-cursor of the previous page", query.cursor);
   const list = new BoundedList();
   for (let after = query.cursor; ; ) {
-    await nextStretch();
-    const datasets = await listDatasets(db, team.id, after, listPart);
+    // A search that finds little holds nothing in memory, however long it takes.
+    await (list.length > fewFound ? nextStretch() : nextLook());
+    const datasets = await listDatasets(db, team.id, after, listPart, nextLook);
     for (const part of await smallParts(db, datasets.filter(isWanted(query)), include_removed)) {
       const versions = Map.groupBy(
         await listVersions(

@@ -1,5 +1,5 @@
 /** Looks up the credentials that a job names, and decrypts their variables when the job begins. */
-import { invalid, type JobInput } from "@millrace/contract";
+import { ApiError, invalid, type JobInput } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import {
   type CredentialsRow,
@@ -7,7 +7,9 @@ import {
   findOwned,
   listOwned,
 } from "../../store/queries/jobs/credentials.ts";
-import type { JobSpecFields } from "../lifecycle/job-documents.ts";
+import { getShortJob } from "../../store/queries/jobs/jobs.ts";
+import type { Principal } from "../access/principals.ts";
+import { type JobSpecFields, readSpec } from "../lifecycle/job-documents.ts";
 import type { KeyRing } from "../secrets/key-ring.ts";
 import { namesOf, ofTeam, ofUser, valuesOf } from "./credentials.ts";
 
@@ -48,6 +50,32 @@ export async function resolveCredentials(db: Db, holder: Holder, input: JobInput
   if (name != null) return credentialsFields(await requireCredentials(db, holder, name.split(","), "credentials_name"));
   const usual = await defaultCredentialsOf(db, holder.team_id);
   return credentialsFields(usual === undefined ? [] : [usual]);
+}
+
+/** Returns the names of the credential sets that a job uses. */
+export const namesIn = ({ credentials_name: name, credentials_names: names }: CredentialsFields): readonly string[] =>
+  names ?? (name === null || name === undefined ? [] : [name]);
+
+/**
+ * Throws if the caller is a job, and one of these sets is its creator's own and not among the job's own sets. Otherwise
+ * code that came into the job with a package, which a colleague may have built, would get all secrets of the creator.
+ */
+export async function requireNamedByJob(
+  db: Db,
+  { via, userId }: Pick<Principal, "via" | "userId">,
+  names: readonly string[],
+): Promise<void> {
+  if (via.kind !== "job" || names.length === 0) return;
+  const job = await getShortJob(db, via.jobId);
+  const own = job ? namesIn(readSpec(job)) : [];
+  for (const name of names) {
+    if (own.includes(name) || !(await findOwned(db, ofUser(userId), name))) continue;
+    throw new ApiError(
+      "forbidden",
+      `A job's own token may use your own credentials ${name} only if the job itself has them. Name ${name} for the job, too, or use the token of a person.`,
+      { hint: "sign_in" },
+    );
+  }
 }
 
 /**

@@ -9,7 +9,7 @@ import type { Db, Store } from "../../store/drivers/store.ts";
 import type { ClusterRow } from "../../store/queries/jobs/clusters.ts";
 import { fieldsGivenBack, getShortJob, type JobRow, type ShortJob } from "../../store/queries/jobs/jobs.ts";
 import type { Actor } from "../access/audit.ts";
-import { type Principal, requirePerson, type Team } from "../access/principals.ts";
+import { type Principal, requireLiveCreator, requirePerson, type Team, tokenToRemember } from "../access/principals.ts";
 import { type JobSpecFields, readSpec } from "../lifecycle/job-documents.ts";
 import { newJobId } from "../lifecycle/job-ids.ts";
 import { readEnvironment } from "../secrets/environment-text.ts";
@@ -19,7 +19,7 @@ import { checkCron, readTime } from "../time/ticks.ts";
 import { checkTimezone } from "../time/time-zones.ts";
 import { resolveCluster } from "./clusters.ts";
 import { readFileIds } from "./files.ts";
-import { resolveCredentials } from "./job-credentials.ts";
+import { namesIn, requireNamedByJob, resolveCredentials } from "./job-credentials.ts";
 import { checkParams, checkRequirements, checkTogether, environmentRoom } from "./job-limits.ts";
 
 export interface JobInputContext {
@@ -42,6 +42,7 @@ export interface Creation {
 
 /** Checks the input and returns the spec, the row and the environment of the new job, and the name of its cluster. */
 export async function newJob(context: JobInputContext, { principal, team, input }: Creation, now: number) {
+  requireLiveCreator(principal);
   const runtime = runtimeOf(input.query_type);
   const script = checkScript(input);
   const query = input.query ?? "";
@@ -56,6 +57,8 @@ export async function newJob(context: JobInputContext, { principal, team, input 
     );
   const id = newJobId(now);
   const holder = { team_id: team.id, user_id: principal.userId };
+  const credentials = await resolveCredentials(context.store.db, holder, input);
+  await requireNamedByJob(context.store.db, principal, namesIn(credentials));
   const spec: JobSpecFields = {
     tags: [...new Set(input.tags ?? [])],
     id,
@@ -71,7 +74,7 @@ export async function newJob(context: JobInputContext, { principal, team, input 
     files: readFileIds(input.files ?? []).map(String),
     priority: input.priority ?? 5,
     compute_cluster_id: cluster.id,
-    ...(await resolveCredentials(context.store.db, holder, input)),
+    ...credentials,
     start_after: startAfter,
     cron_expression: cron,
     ...(timezone && (startAfter || cron) ? { timezone } : {}),
@@ -136,6 +139,7 @@ const newRow = ({ team, principal, cluster, spec }: NewJob): JobRow => ({
   environment: "",
   secrets: "",
   scopes: JSON.stringify(principal.scopes),
+  token_id: tokenToRemember(principal),
   metrics: "{}",
   exit_code: null,
   error_message: null,

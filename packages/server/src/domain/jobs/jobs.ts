@@ -128,7 +128,8 @@ function firstFiring(spec: JobSpecFields, now: number): string {
 
 /**
  * Creates and enqueues the job for one tick of a task (a time at which the task is due). The task is the parent of the
- * job, and the job shares the task's long texts. Call this in the transaction that advances the task to its next tick.
+ * job, and the job shares the task's long texts. The job remembers no access token: a task goes on after the token with
+ * which it was created, until somebody removes it. Call this in the transaction that advances the task to its next tick.
  */
 export async function fireTask({ db, now }: Transaction, keys: KeyRing, task: ShortJob, moment: Moment): Promise<void> {
   const id = newJobId(now);
@@ -147,7 +148,7 @@ export async function fireTask({ db, now }: Transaction, keys: KeyRing, task: Sh
   // The environment is encrypted again, since a ciphertext is bound to the id of its row.
   const environment = await encryptEnvironment(db, keys, id, decryptEnvironment(keys, task.id, task.environment));
   const fixed = { spec: JSON.stringify(spec), environment, created_at, parent_job_id };
-  const child: ShortJob = { ...task, id, origin_id: task.id, status: "CREATED", ...fixed };
+  const child: ShortJob = { ...task, id, origin_id: task.id, status: "CREATED", token_id: null, ...fixed };
   await insertJob(db, child);
   await insertTags(db, child.team_id, id, spec.tags);
   await enqueue(db, queueRow(child, spec));

@@ -64,10 +64,12 @@ export async function endLostAttempt(db: Db, lost: LostAttempt, loss: Loss, now:
 
 /**
  * Ends the attempts that a server with another data folder started. Only one server uses a database at a time, so no
- * other server watches these attempts.
+ * other server watches these attempts. They may still run, so a retry waits for a lease: a runner ends its job by then,
+ * and a server that was replaced ends its jobs once it reaches the database again.
  */
 export async function endForeignAttempts(store: Store, serverId: string, now: number): Promise<void> {
-  const error_message = "The job was lost: the data folder of the server that ran it is gone. Run the job again.";
+  const error_message =
+    "The job was lost: a server with another data folder ran it. Make sure that it does not run there any more, and run it again.";
   await store.write(async (db) => {
     const attempts = await foreignAttempts(db, serverId);
     await lockPipelinesOf(
@@ -82,9 +84,9 @@ export async function endForeignAttempts(store: Store, serverId: string, now: nu
   });
 }
 
-/** Seconds for which a runner of a managed cluster may still run an attempt, although its server is gone. */
+/** Seconds for which an attempt of another server may still run. */
 function leaseOf({ engine, options }: { readonly engine: string; readonly options: string }): number {
-  if (engine === localEngine) return 0;
+  if (engine === localEngine) return usualLeaseSeconds;
   return (JSON.parse(options) as Partial<RunnerOptions>).lease_seconds ?? usualLeaseSeconds;
 }
 

@@ -8,12 +8,13 @@ import { audit } from "../access/audit.ts";
 import type { Call } from "../access/call.ts";
 import type { Transaction } from "../access/edit.ts";
 import { existingUser } from "../access/existing-user.ts";
+import { namesIn } from "../jobs/job-credentials.ts";
 import type { JobsContext } from "../jobs/jobs.ts";
 import { readSpec } from "../lifecycle/job-documents.ts";
-import { changePipeline } from "../pipelines/pipelines.ts";
+import { changePipeline, rememberToken } from "../pipelines/pipelines.ts";
 import { runsWithOriginals } from "../pipelines/update-pipeline-settings.ts";
 import { allAs, requireNewOwner, requireSets, setRunAs } from "./new-owner.ts";
-import { credentialsOf, namesIn } from "./work.ts";
+import { credentialsOf } from "./work.ts";
 
 /** The new owner, as a request names it. */
 export interface Wish {
@@ -53,12 +54,14 @@ export const givePipeline = (
   { owner, force, ...input }: Wish & { readonly name?: string | null; readonly pipeline_id?: string | null },
   now: number,
 ) =>
-  changePipeline(context, call, { action: "hand-over", input, now }, async ({ db, pipeline }) => {
+  changePipeline(context, call, { action: "hand-over", input, now }, async (edit) => {
+    const { db, pipeline } = edit;
     const to = await existingUser(db, owner);
     await requireNewOwner(db, call.team, call.principal, to);
     const names = credentialsOf(pipeline, await runsWithOriginals(db, pipeline));
     await requireSets(db, to, ofTeam(call.team.id, names), force);
     await setRunAs(db, pipeline, allAs(call.principal, to), now);
+    await rememberToken(edit);
     return `to ${owner}`;
   });
 

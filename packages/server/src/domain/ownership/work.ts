@@ -22,7 +22,8 @@ import {
 } from "../../store/queries/people/work.ts";
 import type { PipelineRow } from "../../store/queries/pipelines/pipelines.ts";
 import { ofTeam, ofUser } from "../jobs/credentials.ts";
-import { type JobSpecFields, readSpec } from "../lifecycle/job-documents.ts";
+import { namesIn } from "../jobs/job-credentials.ts";
+import { readSpec } from "../lifecycle/job-documents.ts";
 import { makersWho, readRunAs, runsAs } from "../lifecycle/run-as.ts";
 import { readSettings, withSettings } from "../pipelines/pipeline-settings.ts";
 import type { Repeated } from "../pipelines/update-pipeline-settings.ts";
@@ -140,13 +141,6 @@ const namesFrom = ({ credentials_name, credentials_names }: NamedInJson): readon
     credentials_name,
     ...(credentials_names === null ? {} : { credentials_names: JSON.parse(credentials_names) as string[] }),
   });
-
-/** Returns the names of the credential sets that a job uses. */
-export const namesIn = ({
-  credentials_name: name,
-  credentials_names: names,
-}: Pick<JobSpecFields, "credentials_name" | "credentials_names">): readonly string[] =>
-  names ?? (name === null || name === undefined ? [] : [name]);
 
 /** Returns the names of the credential sets that these runs use, without duplicates. */
 export function credentialsOf(pipeline: PipelineRow, runs: readonly Repeated[]): string[] {

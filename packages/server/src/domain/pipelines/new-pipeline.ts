@@ -33,12 +33,13 @@ export async function insertNamed(db: Db, row: Named): Promise<PipelineRow> {
 }
 
 /** Returns the values that all drafts of a pipeline share. A draft is the job of a run that has not begun. */
-export const draftFrame = (keys: KeyRing, pipeline: PipelineRow): DraftFrame => ({
+export const draftFrame = (keys: KeyRing, pipeline: PipelineRow, tokenId: number | null): DraftFrame => ({
   keys,
   pipelineId: pipeline.id,
   settings: readSettings(pipeline),
   variables: readVariables(keys, pipeline),
   moment: momentOfPipeline(pipeline),
+  tokenId,
 });
 
 interface NewRuns {
@@ -48,14 +49,18 @@ interface NewRuns {
   readonly added: number;
 }
 
-/** Inserts the runs of a pipeline, each with a draft (a job that has not begun). */
+/**
+ * Inserts the runs of a pipeline, each with a draft (a job that has not begun). The drafts remember the access token
+ * `tokenId`.
+ */
 export async function insertRunsWithDrafts(
   transaction: Transaction,
   keys: KeyRing,
   pipeline: PipelineRow,
-  { nodes, jobs }: SourceGraph,
+  { nodes, jobs, tokenId }: SourceGraph & Pick<DraftFrame, "tokenId">,
 ): Promise<NewRuns> {
-  const { ids: drafts, added } = await insertDrafts(transaction, jobs.values(), draftFrame(keys, pipeline));
+  const frame = draftFrame(keys, pipeline, tokenId);
+  const { ids: drafts, added } = await insertDrafts(transaction, jobs.values(), frame);
   await insertGraph(transaction.db, pipeline.id, nodes, (jobId) => ({
     created_job_id: drafts.get(jobId) ?? null,
     name: jobs.get(jobId)?.name ?? jobId,
@@ -114,9 +119,10 @@ export async function makeTemplate(
 type Occasion = Partial<Moment & Pick<PipelineRow, "chain">>;
 
 /**
- * Creates a pipeline from a template, with new jobs, and begins it at once. If a job of the template can no longer be
- * repeated, the new pipeline fails with the reason. `added` in the result is the number of bytes of texts that were
- * added to the store, with which the caller checks the quota.
+ * Creates a pipeline from a template, with new jobs, and begins it at once. The jobs remember no access token: a schedule
+ * or a backfill goes on after the token with which it was created, until somebody removes it. If a job of the template
+ * can no longer be repeated, the new pipeline fails with the reason. `added` in the result is the number of bytes of
+ * texts that were added to the store, with which the caller checks the quota.
  */
 export async function runTemplate(
   transaction: Transaction,
@@ -134,7 +140,7 @@ export async function runTemplate(
   );
   const found = await allInNameOf(db, template, originals);
   const jobs = new Map(found.map((job) => [job.id, job]));
-  const { ready, added } = await insertRunsWithDrafts(transaction, keys, pipeline, { nodes, jobs });
+  const { ready, added } = await insertRunsWithDrafts(transaction, keys, pipeline, { nodes, jobs, tokenId: null });
   const why =
     jobs.size < nodes.length
       ? `the job ${nodes.find(({ jobId }) => !jobs.has(jobId))?.jobId}, which it repeats, no longer exists. Trigger a new pipeline for the same datasets, and create the schedule or the backfill again from the new pipeline.`

@@ -17,14 +17,20 @@ import type { KeyRing } from "../secrets/key-ring.ts";
 import { iso } from "../time/clock.ts";
 import { type PipelineSettings, withSettings, withVariables } from "./pipeline-settings.ts";
 
-/** Values that all drafts of a pipeline share. A draft is the job of a run that has not begun. */
-export interface DraftFrame {
+/** Values from which the contents of all drafts of a pipeline are computed. */
+export interface ContentFrame {
   readonly keys: KeyRing;
   readonly pipelineId: string;
   readonly settings: PipelineSettings;
   readonly variables: Readonly<Record<string, string>>;
   /** Scheduled time of the pipeline; undefined if somebody started it by hand. */
   readonly moment: Moment | undefined;
+}
+
+/** Values that all drafts of a pipeline share. A draft is the job of a run that has not begun. */
+export interface DraftFrame extends ContentFrame {
+  /** Id of the access token that the drafts remember; null if they remember none. */
+  readonly tokenId: number | null;
 }
 
 /**
@@ -83,6 +89,7 @@ async function newDraft({ db, now }: Transaction, original: ShortJob, frame: Dra
     environment,
     secrets: "",
     scopes: original.scopes,
+    token_id: frame.tokenId,
     metrics: "{}",
     pipeline_id: frame.pipelineId,
     origin_id: original.origin_id ?? original.id,
@@ -97,7 +104,7 @@ export async function draftContent(
   db: Db,
   original: ShortJob,
   { id, created_at }: Pick<JobSpecFields, "id" | "created_at">,
-  { keys, settings, variables, moment }: DraftFrame,
+  { keys, settings, variables, moment }: ContentFrame,
 ): Promise<{ spec: JobSpecFields; texts: TextRefs; environment: string }> {
   const fresh = { start_after: null, cron_expression: null, parent_job_id: null, rerun_from_job_id: null };
   // The original may be a run of another pipeline: then its reuse_listings is a setting of that pipeline only.

@@ -19,8 +19,8 @@ export async function pauseRuns(db: Db, id: string, now: number): Promise<undefi
   await moveJobs(db, { ids, from: jobStates.waiting, to: "PENDING" });
 }
 
-/** Resumes a pipeline. Throws if one of its runs that have not begun can no longer run. */
-export async function resumeRuns(db: Db, { id, name }: Pick<PipelineRow, "id" | "name">, now: number): Promise<void> {
+/** Throws if one of the pipeline's runs that have not begun can no longer run. */
+export async function requireRepeatable(db: Db, { id, name }: Pick<PipelineRow, "id" | "name">): Promise<void> {
   // The creator of a job may have left the team during the pause.
   const why = await whyNotRepeatable(db, await pendingDrafts(db, id));
   if (why !== undefined)
@@ -31,6 +31,12 @@ export async function resumeRuns(db: Db, { id, name }: Pick<PipelineRow, "id" | 
         hint: "remove_run",
       },
     );
+}
+
+/** Resumes a pipeline. Throws if one of its runs that have not begun can no longer run; nothing is changed then. */
+export async function resumeRuns(db: Db, pipeline: Pick<PipelineRow, "id" | "name">, now: number): Promise<void> {
+  const { id } = pipeline;
+  await requireRepeatable(db, pipeline);
   await movePipeline(db, { id, from: ["PAUSED"], to: "RUNNING", changes: { updated_at: iso(now) } });
   await beginReady(db, await runsOf(db, id));
 }

@@ -2,6 +2,7 @@
 import {
   ApiError,
   invalid,
+  jobStates,
   type ListPipelinesQuery,
   type Pipeline,
   type PipelineAction,
@@ -13,8 +14,9 @@ import {
   type TriggerPipelineInput,
 } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
+import { eachPart } from "../../store/queries/batches.ts";
 import { chainOfJob } from "../../store/queries/jobs/chains.ts";
-import { getShortJobs, type ShortJob } from "../../store/queries/jobs/jobs.ts";
+import { getShortJobs, type ShortJob, setTokenOfJobs } from "../../store/queries/jobs/jobs.ts";
 import { listPipelines } from "../../store/queries/pipelines/pipeline-lists.ts";
 import {
   countEdges,
@@ -37,13 +39,13 @@ import { nextLook, nextStretch } from "../../turns/large-answers.ts";
 import { audit } from "../access/audit.ts";
 import type { Call } from "../access/call.ts";
 import type { Edit } from "../access/edit.ts";
-import type { Team } from "../access/principals.ts";
+import { requireLiveCreator, type Team, tokenToRemember } from "../access/principals.ts";
 import { requireRoomForDatasets, requireRoomForTexts, requireRoomInQueue } from "../access/quotas.ts";
 import { readChain, writeChain } from "../datasets/version-notices.ts";
 import type { JobsContext } from "../jobs/jobs.ts";
 import { cancelDrafts, cancelPipelineRuns } from "../lifecycle/end-job.ts";
 import { newJobId } from "../lifecycle/job-ids.ts";
-import { beginDrafts, isComplete, setOpenRuns, settle } from "../lifecycle/pipeline-progress.ts";
+import { beginDrafts, isComplete, jobsOfRuns, setOpenRuns, settle } from "../lifecycle/pipeline-progress.ts";
 import { allInNameOf } from "../lifecycle/run-as.ts";
 import { iso } from "../time/clock.ts";
 import { draftFrame, insertNamed, insertRunsWithDrafts } from "./new-pipeline.ts";
@@ -71,6 +73,7 @@ export async function triggerPipeline(
 ): Promise<Pipeline> {
   const { store, keys, signals } = context;
   const { team, principal, actor } = call;
+  requireLiveCreator(principal);
   const pipeline = await store.write(async (db) => {
     const { username } = principal;
     const sources = await findSources(db, team, { datasets: input.datasets, username });
@@ -84,7 +87,10 @@ export async function triggerPipeline(
       status: input.review ? "PAUSED" : "RUNNING",
       open_runs: nodes.length,
     });
-    const { ready, added } = await insertRunsWithDrafts({ db, now }, keys, row, sources);
+    const { ready, added } = await insertRunsWithDrafts({ db, now }, keys, row, {
+      ...sources,
+      tokenId: tokenToRemember(principal),
+    });
     await requireRoomForTexts(db, team, added, context.quotas);
     if (!input.review) await beginDrafts(db, ready);
     await audit(db, actor, { action: "pipeline.trigger", team, target: row.name, detail: targets.join(", ") }, now);
@@ -223,6 +229,8 @@ interface PipelineChange {
 export interface PipelineEdit extends Edit {
   readonly team: Team;
   readonly pipeline: PipelineRow;
+  /** Id of the access token that runs remember if this change starts them or brings code into them. */
+  readonly tokenId: number | null;
 }
 
 /** Makes the change. Returns the detail for the audit log; undefined if there is none. */
@@ -236,12 +244,14 @@ export async function changePipeline(
   work: Work,
 ): Promise<Pipeline> {
   const { store, signals } = context;
+  if (action === "settings" || startsRuns.has(action)) requireLiveCreator(principal);
+  const tokenId = tokenToRemember(principal);
   const pipeline = await store.write(async (db) => {
     const { id } = await findTeamPipeline(db, team, input);
     const row = await lockPipeline(db, id);
     requireAllowed(action, row);
     if (principal.via.kind === "job" && startsRuns.has(action)) await joinChain(db, row, principal.via.jobId);
-    const detail = await work({ db, now, actor, team, pipeline: row });
+    const detail = await work({ db, now, actor, team, pipeline: row, tokenId });
     await audit(db, actor, { action: `pipeline.${action}`, team, target: row.name, detail: detail ?? "" }, now);
     return pipelineDocument(db, await lockPipeline(db, id), frameOf(context, team));
   });
@@ -263,6 +273,16 @@ async function joinChain(db: Db, { id, chain }: PipelineRow, jobId: string): Pro
   if (ledTo !== null) await updatePipeline(db, id, { chain: writeChain([...readChain(chain), ...readChain(ledTo)]) });
 }
 
+/**
+ * Sets the access token that the pipeline's runs remember, for runs that have not begun. The last caller who resumed
+ * them, took them over or brought code into them answers for what they do.
+ */
+export async function rememberToken({ db, pipeline, tokenId }: PipelineEdit): Promise<void> {
+  const runs = await runsOf(db, pipeline.id);
+  const ids = [...jobsOfRuns(runs, "draft"), ...jobsOfRuns(runs, "waiting")];
+  await eachPart(ids, (part) => setTokenOfJobs(db, part, tokenId, [...jobStates.draft, ...jobStates.waiting]));
+}
+
 function requireAllowed(action: PipelineAction, { name, status, is_template }: PipelineRow): void {
   const allowed: readonly PipelineStatus[] = pipelineActions[action];
   if (allowed.includes(status)) return;
@@ -277,9 +297,11 @@ export const pausePipeline = (context: JobsContext, call: Call, input: PipelineI
   changePipeline(context, call, { action: "pause", input, now }, ({ db, pipeline }) => pauseRuns(db, pipeline.id, now));
 
 export const resumePipeline = (context: JobsContext, call: Call, input: PipelineInput, now: number) =>
-  changePipeline(context, call, { action: "resume", input, now }, async ({ db, pipeline }) => {
+  changePipeline(context, call, { action: "resume", input, now }, async (edit) => {
+    const { db, pipeline } = edit;
     await requireRoomInQueue(db, call.team, context.quotas);
     await requireRoomForDatasets(db, call.team, context.quotas);
+    await rememberToken(edit);
     await resumeRuns(db, pipeline, now);
     return undefined;
   });
@@ -416,7 +438,7 @@ async function restartRuns(
   { keys, quotas }: JobsContext,
   runs: readonly RunState[],
 ): Promise<void> {
-  const { db, now, team, pipeline } = edit;
+  const { db, now, team, pipeline, tokenId } = edit;
   await requireRoomInQueue(db, team, quotas);
   await requireRoomForDatasets(db, team, quotas);
   const originals = await originalsOf(db, pipeline, runs);
@@ -426,7 +448,7 @@ async function restartRuns(
       "wrong_state",
       `The pipeline ${pipeline.name} cannot run again: ${why} Create the datasets of this job with a new job, then trigger a new pipeline.`,
     );
-  const { ids: drafts, added } = await insertDrafts(edit, originals, draftFrame(keys, pipeline));
+  const { ids: drafts, added } = await insertDrafts(edit, originals, draftFrame(keys, pipeline, tokenId));
   await requireRoomForTexts(db, team, added, quotas);
   await replaceDrafts(db, pipeline.id, drafts);
   const changes = { error_message: null, error_stack: null, finished_at: null, updated_at: iso(now) };

@@ -23,19 +23,20 @@ import { requirePerson } from "../access/principals.ts";
 import { requireRoomForTexts } from "../access/quotas.ts";
 import { resolveCluster } from "../jobs/clusters.ts";
 import { attachFiles, readFileIds } from "../jobs/files.ts";
-import { gatherCredentials, requireCredentials } from "../jobs/job-credentials.ts";
+import { gatherCredentials, namesIn, requireCredentials, requireNamedByJob } from "../jobs/job-credentials.ts";
 import { checkedEnvironment, checkRepository, checkVersion } from "../jobs/job-input.ts";
 import { checkRequirements, checkTogether, tooLong } from "../jobs/job-limits.ts";
 import type { JobsContext } from "../jobs/jobs.ts";
+import { readSpec } from "../lifecycle/job-documents.ts";
 import { queueRow } from "../lifecycle/job-queue.ts";
 import { allInNameOf } from "../lifecycle/run-as.ts";
 import { momentOfPipeline } from "../lifecycle/scheduled-moments.ts";
 import { decryptEnvironment, decryptPipelineEnvironment, encryptPipelineEnvironment } from "../secrets/encryption.ts";
 import { parseEnvironment } from "../secrets/environment-text.ts";
 import { iso } from "../time/clock.ts";
-import { type DraftFrame, draftContent, mostDraftText } from "./pipeline-drafts.ts";
+import { type ContentFrame, draftContent, mostDraftText } from "./pipeline-drafts.ts";
 import { type PipelineSettings, readSettings } from "./pipeline-settings.ts";
-import { changePipeline, type PipelineEdit } from "./pipelines.ts";
+import { changePipeline, type PipelineEdit, rememberToken } from "./pipelines.ts";
 
 /** Number of jobs that are rewritten before other work gets the event loop. */
 const atOnce = 100;
@@ -61,6 +62,7 @@ export function updateSettings(
     const repeated = await runsWithOriginals(db, pipeline);
     if (bringsCode(input)) await requireOwnRuns(db, call, repeated);
     const settings = await readChanges(edit, context, input, repeated);
+    if (bringsCode(input)) await requireNamedByJob(db, call.principal, credentialsOfRuns(settings, repeated));
     const environment =
       input.environment == null
         ? decryptPipelineEnvironment(keys, pipeline.id, pipeline.environment)
@@ -71,6 +73,7 @@ export function updateSettings(
       await requireRoomForVariables(db, repeated, frame);
     requireShortDrafts(repeated, Buffer.byteLength(JSON.stringify(settings)) + Buffer.byteLength(environment));
     const added = await rewriteDrafts(db, repeated, frame);
+    if (bringsCode(input)) await rememberToken(edit);
     await requireRoomForTexts(db, call.team, added, context.quotas);
     await updatePipeline(db, pipeline.id, {
       settings: JSON.stringify(settings),
@@ -80,6 +83,11 @@ export function updateSettings(
     return changedFields(input).join(", ");
   });
 }
+
+/** Returns the names of all credentials that the runs have with these settings. */
+const credentialsOfRuns = ({ credentials_names: names }: PipelineSettings, repeated: readonly Repeated[]): string[] => [
+  ...new Set(names ?? repeated.flatMap(({ original }) => namesIn(readSpec(original)))),
+];
 
 const changedFields = ({
   team_name: _team,
@@ -168,7 +176,7 @@ async function checkCredentials(db: Db, names: readonly string[], repeated: read
 async function requireRoomForVariables(
   db: Db,
   repeated: readonly Repeated[],
-  { keys, settings, variables }: DraftFrame,
+  { keys, settings, variables }: ContentFrame,
 ): Promise<void> {
   const given = new Map<number, Readonly<Record<string, string>>>();
   const check = async (part: readonly Repeated[]) => {
@@ -230,7 +238,7 @@ async function requireOwnRuns(db: Db, { principal, team }: Call, repeated: reado
  * changed. Jobs that wait for a retry are not changed either, because their current secrets are needed to mask the log
  * of the earlier attempt.
  */
-async function rewriteDrafts(db: Db, repeated: readonly Repeated[], frame: DraftFrame): Promise<number> {
+async function rewriteDrafts(db: Db, repeated: readonly Repeated[], frame: ContentFrame): Promise<number> {
   let added = 0;
   const rewrite = async (part: readonly Repeated[]) => {
     const drafts = await redraft(db, part, frame);
@@ -255,7 +263,7 @@ interface Redrafted {
 }
 
 /** Returns the new contents of the jobs that have not begun. Leaves out jobs that wait for a retry. */
-async function redraft(db: Db, repeated: readonly Repeated[], frame: DraftFrame): Promise<Redrafted[]> {
+async function redraft(db: Db, repeated: readonly Repeated[], frame: ContentFrame): Promise<Redrafted[]> {
   const ids = repeated.flatMap(({ run }) => run.created_job_id ?? []);
   const found = new Map((await getShortJobs(db, ids)).map((job) => [job.id, job]));
   const redrafted: Redrafted[] = [];

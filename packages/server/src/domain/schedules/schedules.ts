@@ -45,7 +45,13 @@ import { iso } from "../time/clock.ts";
 import { refreshTemplate } from "./refresh-schedule.ts";
 import { healthOf } from "./schedule-health.ts";
 import { type Owned, ownersOf } from "./schedule-owners.ts";
-import { holdPipelinesOf, type Pausable, pauseOrResume, pauseOrResumeMany } from "./schedule-pauses.ts";
+import {
+  holdPipelinesOf,
+  type Pausable,
+  pauseOrResume,
+  pauseOrResumeMany,
+  requireResumable,
+} from "./schedule-pauses.ts";
 import { firstRun, readTimes, runAfter, runsFrom, type ScheduleTimes, shownRuns } from "./schedule-times.ts";
 import {
   noTrigger,
@@ -154,16 +160,22 @@ export async function updateTeamSchedule(
   now: number,
 ): Promise<PipelineSchedule> {
   const { principal, actor, team } = call;
+  const { schedule_id: id } = input;
+  if (input.pause_pipeline === false) {
+    await requireSchedule(context.store.db, team, id);
+    await requireResumable(context.store.db, id);
+  }
   const pausable = await context.store.write(async (db) => {
     const pausable = await holdPaused(db, team, input);
-    const row = await holdSchedule(db, team, input.schedule_id);
+    const row = await holdSchedule(db, team, id);
     const trigger = await readTrigger(db, { team, principal }, input, row);
     const changes = { ...changesOf(row, input, trigger, now), ...trigger };
     if (changes.trigger_dataset_id !== row.trigger_dataset_id) await requireNoCircle(db, team, { ...row, ...changes });
     if (changes.is_paused === 1 || changes.trigger_dataset_id !== row.trigger_dataset_id) await dropNotice(db, row.id);
     if (changes.name !== row.name && (await findScheduleByName(db, team.id, changes.name)))
       throw nameTaken(team, changes.name);
-    await updateSchedule(db, row.id, { ...changes, updated_at: iso(now) });
+    const switching = pausable?.areMany ? JSON.stringify(actor) : pausable ? null : row.switching;
+    await updateSchedule(db, row.id, { ...changes, switching, updated_at: iso(now) });
     if (row.waiting_since && !changes.waiting_since)
       await dropWaiting(
         db,
@@ -182,11 +194,11 @@ export async function updateTeamSchedule(
     await giveTo({ db, now }, call, row, input);
     return pausable;
   });
-  if (pausable?.areMany)
-    await pauseOrResumeMany(context.store, { actor, now }, team, input.schedule_id, pausable.isPause);
+  const refusal = pausable?.areMany ? await pauseOrResumeMany(context.store, id, pausable.isPause, now) : undefined;
   for (const signal of ["schedules", "dispatch", "observe"] as const) context.signals[signal].wake();
+  if (refusal) throw refusal;
   const { db } = context.store;
-  return scheduleDocument(db, await requireSchedule(db, team, input.schedule_id), frameOf(context, team, now));
+  return scheduleDocument(db, await requireSchedule(db, team, id), frameOf(context, team, now));
 }
 
 /** Locks the pipelines that a change of a schedule will pause or resume. */

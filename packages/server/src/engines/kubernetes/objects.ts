@@ -35,7 +35,7 @@ export interface Job {
 interface ContainerStatus {
   readonly state?: {
     readonly waiting?: { readonly reason?: string; readonly message?: string };
-    readonly terminated?: { readonly reason?: string; readonly exitCode?: number };
+    readonly terminated?: { readonly reason?: string; readonly message?: string; readonly exitCode?: number };
   };
 }
 

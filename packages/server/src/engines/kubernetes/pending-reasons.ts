@@ -26,9 +26,10 @@ const imageTrouble = (reason: string, message: string) =>
 
 /** Returns how a pod ended: why it was killed, or the exit code of the runner. */
 export function howEnded({ metadata, status = {} }: Pod): string {
-  const { reason = "", exitCode } = status.containerStatuses?.[0]?.state?.terminated ?? {};
+  const { reason = "", message = "", exitCode } = status.containerStatuses?.[0]?.state?.terminated ?? {};
   if (status.reason) return oneLine(`Kubernetes: ${status.reason}: ${status.message ?? ""}`);
   if (reason === "OOMKilled") return "Kubernetes: its pod used more memory than its limit";
+  if (reason === "StartError") return oneLine(`Kubernetes could not start its container: ${message}`);
   if (exitCode !== undefined) return `Kubernetes: its pod ended with exit code ${exitCode}`;
   return `Kubernetes: its pod ${metadata.name} is gone with its node`;
 }

@@ -107,7 +107,7 @@ function containerOf({ key, variables, workers }: Placement, options: Kubernetes
     name: "runner",
     image: options.image,
     ...(options.image_pull_policy === "" ? {} : { imagePullPolicy: options.image_pull_policy }),
-    command: [options.python, "-I", `${folders.runner}/runner.py`],
+    command: [options.python, "-I", "-S", `${folders.runner}/runner.py`],
     workingDir: folders.work,
     env: [
       { name: "MILLRACE_RUNNER_FOLDER", value: folders.work },

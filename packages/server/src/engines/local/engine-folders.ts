@@ -4,6 +4,8 @@ export interface EngineFolders {
   readonly root: string;
   readonly jobs: string;
   readonly environments: string;
+  /** Folders of the interpreters that wait for a job. */
+  readonly waiting: string;
   readonly accounts: string;
   readonly cgroups: string;
   /** File with the isolation level at which jobs ran last. */

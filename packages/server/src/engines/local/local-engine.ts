@@ -2,49 +2,38 @@
 import { chmodSync, existsSync, readdirSync } from "node:fs";
 import { mkdir, readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { UsageSample } from "@millrace/contract";
-import { jobRecord } from "../../datachain/job-record.ts";
-import { PlugIns, pathWithPlugIns, plugInFolder } from "../../datachain/plug-ins/plug-ins.ts";
-import { isOnlyLibrary } from "../../datachain/requirements.ts";
-import { jobVariables, noAnalytics, requestVariables, warehouseVariables } from "../../datachain/variables.ts";
-import { runtimeOf } from "../../runtimes/runtimes.ts";
-import {
-  type Attempt,
-  CannotStart,
-  type Engine,
-  type Exit,
-  type JobSpec,
-  type LogSource,
-  type Observation,
-} from "../engine.ts";
-import { type JobLimits, overMemory } from "../limit-words.ts";
+import { PlugIns } from "../../datachain/plug-ins/plug-ins.ts";
+import type { Attempt, Engine, Exit, JobSpec, LogSource, Observation } from "../engine.ts";
+import type { JobLimits } from "../limit-words.ts";
 import { LogFile } from "../log-file.ts";
-import { type InsideScript, insideScripts, readInsideScripts } from "../phases/inside-scripts.ts";
-import { scriptFilename } from "../phases/job-script.ts";
-import { appendSample, isDue, readSamples } from "../usage-file.ts";
-import type { LocalDatasets, StrangersPlace, WarehousePlaces, WarehouseView } from "../warehouse-view.ts";
-import { Ages } from "./attempt/ages.ts";
-import { AttemptFolder, metricsFile } from "./attempt/attempt-folder.ts";
+import { type InsideScript, readInsideScripts } from "../phases/inside-scripts.ts";
+import { readSamples } from "../usage-file.ts";
+import type { StrangersPlace, WarehousePlaces, WarehouseView } from "../warehouse-view.ts";
+import { AttemptFolder } from "./attempt/attempt-folder.ts";
 import { AttemptProcesses } from "./attempt/attempt-processes.ts";
-import { DiskWatch, overLimit, overLog } from "./attempt/limits.ts";
+import { AttemptWatch } from "./attempt/attempt-watch.ts";
 import { type LocalSpec, onThisMachine } from "./attempt/local-spec.ts";
 import { LogMarks } from "./attempt/log-marks.ts";
+import { Sweeper } from "./attempt/sweeper.ts";
 import type { EngineFolders } from "./engine-folders.ts";
 import { CompileEnvironments, compileMark } from "./environments/compile-environments.ts";
-import { buildSettings } from "./environments/environments.ts";
-import { type Interpreter, Interpreters } from "./environments/interpreters.ts";
+import { Interpreters } from "./environments/interpreters.ts";
 import { KeptEnvironments } from "./environments/kept-environments.ts";
 import type { Toolbox } from "./environments/plan-input.ts";
 import { TeamEnvironments } from "./environments/team-environments.ts";
 import type { Isolation } from "./isolation/isolation.ts";
 import { type IsolationOptions, type OpenedIsolation, openIsolation } from "./isolation/open-isolation.ts";
 import { findProgram, findPrograms } from "./isolation/programs.ts";
-import { confine, queryFile, scriptComesLast, writeEnv, writePlan } from "./plan.ts";
-import { Cgroups, type Group, type Usage } from "./processes/cgroups.ts";
-import { variablesRoom, whyNotGiven } from "./processes/process-room.ts";
-import { ageOf, bytesInMemory, isAlive, keyVariable, signalAll, usageOf } from "./processes/processes.ts";
+import { NoFreeUser } from "./isolation/users.ts";
+import { AttemptFiles } from "./preparation/attempt-files.ts";
+import { confine } from "./preparation/plan.ts";
+import { Planner } from "./preparation/planner.ts";
+import { Variables } from "./preparation/variables.ts";
+import { Cgroups } from "./processes/cgroups.ts";
+import { isAlive, signalAll } from "./processes/processes.ts";
 import { Starter } from "./processes/starter.ts";
+import { WarmStarts, type WarmStartsOptions } from "./waiting/warm-starts.ts";
 
 /**
  * Which uv builds virtualenvs. `auto`: the machine's uv or, if the machine has none, a uv that the server installs.
@@ -52,12 +41,16 @@ import { Starter } from "./processes/starter.ts";
  */
 const uvChoices = ["auto", "machine", "never"] as const;
 
-export interface LocalEngineOptions extends Omit<IsolationOptions, "wanted" | "countsMemory"> {
+export interface LocalEngineOptions
+  extends Omit<IsolationOptions, "wanted" | "countsMemory">,
+    Pick<WarmStartsOptions, "onWarmStart"> {
   readonly uv: (typeof uvChoices)[number];
   readonly isolation: IsolationOptions["wanted"];
   readonly limits: JobLimits;
   readonly bootId: string;
   readonly claimDelay: string;
+  /** Maximum memory of interpreters that wait for jobs, in bytes; 0 for none. */
+  readonly warmMemory: number;
   /** Locates the teams' warehouses. */
   readonly warehouses: WarehousePlaces;
   /** Called when an attempt changes. `what` is the phase that has started, or `end` if the attempt has ended. */
@@ -68,28 +61,6 @@ export interface LocalEngineOptions extends Omit<IsolationOptions, "wanted" | "c
 
 /** If no supervisor claims an attempt within this many milliseconds, the start of the attempt has failed. */
 const claimPatienceMs = 30_000;
-
-/** Age in milliseconds from which the resource usage of an attempt is sampled. */
-const youngMs = 500;
-/**
- * Time limit for killing processes, in milliseconds. Some processes cannot be killed, for example one that waits for a
- * dead disk.
- */
-const sweepMs = 2000;
-
-/** An attempt that is about to start. */
-interface NewAttempt {
-  readonly spec: LocalSpec;
-  readonly folder: AttemptFolder;
-  /** User id of the attempt; undefined if it runs as the server's user. */
-  readonly uid: number | undefined;
-  /** The job's environment variables. */
-  readonly environment: Readonly<Record<string, string>>;
-  /** The machine's Python interpreter for the job; undefined if the job needs no Python. */
-  readonly interpreter: Interpreter | undefined;
-  /** Packages to install, one per line; undefined if the attempt needs no virtualenv. */
-  readonly requirements: string | undefined;
-}
 
 const groupsInUse = (jobsDir: string): ReadonlySet<string> =>
   new Set(readdirSync(jobsDir).flatMap((key) => new AttemptFolder(jobsDir, key).group()?.name ?? []));
@@ -109,19 +80,18 @@ export class LocalEngine implements Engine {
   readonly warnings: readonly string[];
   readonly #options: LocalEngineOptions;
   readonly #jobsDir: string;
-  readonly #tools: Toolbox;
   readonly #isolation: Isolation;
   readonly #cgroups: Cgroups | undefined;
   readonly #starter: Starter;
   readonly #compiling: CompileEnvironments;
+  readonly #planner: Planner;
+  readonly #files: AttemptFiles;
+  readonly #warm: WarmStarts;
   readonly #processes: AttemptProcesses;
-  readonly #disk = new DiskWatch();
-  readonly #room = variablesRoom();
+  readonly #watch: AttemptWatch;
+  readonly #sweeper: Sweeper;
   /** Keys of attempts whose processes have been sent SIGTERM. */
   readonly #asked = new Set<string>();
-  /** Time of the last usage sample in milliseconds since the Unix epoch, by attempt key. */
-  readonly #sampled = new Map<string, number>();
-  readonly #ages = new Ages();
   readonly #logs = new LogMarks();
   readonly #uncleaned = new Set<string>();
   /** Keys of attempts of which a supervisor has said that it runs them. */
@@ -129,11 +99,12 @@ export class LocalEngine implements Engine {
   readonly #submitting = new Map<string, Promise<null>>();
   /** When this process submitted each attempt, in milliseconds of the monotonic clock, by attempt key. */
   readonly #started = new Map<string, number>();
-  readonly #scripts: ReadonlyMap<InsideScript, string>;
 
   static async open(options: LocalEngineOptions): Promise<LocalEngine> {
     const { folders } = options;
-    for (const folder of [folders.jobs, folders.environments]) await mkdir(folder, { recursive: true, mode: 0o700 });
+    for (const folder of [folders.jobs, folders.environments, folders.waiting])
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+    await WarmStarts.removeLeft(folders.waiting, options.bootId);
     const programs = await findPrograms(options.jobEnvironment);
     const cgroups = Cgroups.open(folders, options.limits, groupsInUse(folders.jobs));
     const countsMemory = cgroups !== undefined || options.limits.memory === 0;
@@ -158,42 +129,65 @@ export class LocalEngine implements Engine {
     { isolation, missing }: OpenedIsolation,
     cgroups: Cgroups | undefined,
   ) {
+    const { folders, limits, bootId } = options;
+    const { envsDir } = tools;
     this.#options = options;
-    this.#jobsDir = options.folders.jobs;
-    this.#tools = tools;
-    this.#scripts = scripts;
+    this.#jobsDir = folders.jobs;
     this.#isolation = isolation;
     this.#processes = new AttemptProcesses((folder) => isolation.holdsUser(folder));
     this.missing = missing;
     this.warnings = isolation.warnings;
     this.capabilities = { isolation: isolation.level };
-    this.epoch = options.bootId;
+    this.epoch = bootId;
     this.environments = new KeptEnvironments({
-      envsDir: tools.envsDir,
+      envsDir,
       environmentOf: (key) => this.#folder(key).venv(),
       onRemoved: options.onEnvironmentRemoved,
     });
     this.#cgroups = cgroups;
     this.interpreters = new Interpreters(options.jobEnvironment["PATH"] ?? "", isolation.asJob);
-    this.#compiling = new CompileEnvironments({
-      envsDir: tools.envsDir,
-      confine: (view) => isolation.confine(view),
-    });
+    this.#compiling = new CompileEnvironments({ envsDir, confine: (view) => isolation.confine(view) });
     this.#starter = new Starter({
       script: join(import.meta.dirname, "starter.sh"),
-      args: [options.bootId, options.claimDelay],
+      args: [bootId, options.claimDelay],
       startWith: isolation.startWith,
-      onChange: (folder, what) => {
-        this.#begun.add(basename(folder));
-        if (what === "query") this.#compile(folder);
-        options.onChange(basename(folder), what);
-      },
+      onChange: (folder, what) => this.#onWord(folder, what),
     });
+    const variables = new Variables(options.jobEnvironment, isolation, folders.cache);
+    this.#planner = new Planner({ isolation, interpreters: this.interpreters, tools, variables });
+    this.#files = new AttemptFiles({ isolation, cgroups, limits, variables, scripts });
+    this.#warm = new WarmStarts({
+      ...{ isolation, cgroups, starter: this.#starter, files: this.#files, onWarmStart: options.onWarmStart },
+      memory: isolation.level === "bwrap" ? options.warmMemory : 0,
+      waitingDir: folders.waiting,
+    });
+    const shared = { bootId, level: isolation.level, cgroups, processes: this.#processes };
+    this.#watch = new AttemptWatch({ ...shared, limits, logs: this.#logs });
+    this.#sweeper = new Sweeper({ ...shared, endUser: (folder) => isolation.endUser(folder) });
+  }
+
+  /** Number of interpreters that wait for a job. */
+  get waitingInterpreters(): number {
+    return this.#warm.count;
+  }
+
+  /** Handles a line of the starter: about a waiting interpreter, or about an attempt. */
+  #onWord(path: string, what: string): void {
+    const key = basename(path);
+    if (this.#warm.onWord(key, what)) return;
+    this.#begun.add(key);
+    if (what === "query") {
+      const folder = this.#folder(key);
+      this.#compile(folder);
+      this.#warm.use(folder);
+    }
+    if (what === "end") this.#warm.leave(key);
+    this.#options.onChange(key, what);
   }
 
   /** Queues the attempt's virtualenv for compilation to bytecode, if it is not compiled yet. */
-  #compile(path: string): void {
-    const environment = this.#folder(basename(path)).venv();
+  #compile(folder: AttemptFolder): void {
+    const environment = folder.venv();
     if (environment !== "" && existsSync(environment + compileMark)) this.#compiling.add(environment);
   }
 
@@ -217,195 +211,35 @@ export class LocalEngine implements Engine {
 
   async #submit(spec: LocalSpec): Promise<null> {
     const folder = this.#folder(spec.key);
-    const wanted = spec.requirements?.trim() || undefined;
-    const interpreter = await this.#interpreter(spec, folder, wanted !== undefined);
-    const environment = this.#environment(spec, folder, interpreter);
-    const why = whyNotGiven(environment, this.#room);
-    if (why !== undefined) this.#refuse(folder, why);
-    // If the interpreter already has the only required package, no virtualenv is needed.
-    const requirements = wanted && isOnlyLibrary(wanted, interpreter?.library ?? "") ? undefined : wanted;
+    const planned = await this.#planner.plan(spec, folder);
     folder.make();
     const isNew = folder.owner() === -1;
     // Fetch files before taking a user id, because a download can take long.
     if (isNew) for (const [index, file] of spec.files.entries()) await file.placeAt(folder.staged(index));
-    const uid = isNew ? await this.#isolation.takeUser(folder) : undefined;
+    // Whether an interpreter can wait for such a job depends on the folder.
+    if (isNew) this.#files.makeEnvironments(planned.job);
+    const waiting = isNew && folder.claim() === "none" ? this.#warm.take(folder, planned.job) : undefined;
+    const uid = waiting ? waiting.uid : isNew ? await this.#takeUser(folder) : undefined;
     // The attempt may have been withdrawn during the calls above.
-    if (folder.claim() !== "none") {
+    if (!waiting && folder.claim() !== "none") {
       if (uid !== undefined) this.#isolation.freeUser(uid, folder);
       return null;
     }
-    if (isNew) this.#prepare({ spec, folder, uid, environment, interpreter, requirements });
+    if (isNew) this.#files.write(folder, uid, planned);
     this.#started.set(spec.key, performance.now());
-    this.#starter.start(folder.path);
+    if (waiting) this.#warm.start(folder, waiting);
+    else this.#starter.start(folder.path);
     return null;
   }
 
-  /** Writes all files that the supervisor and the job need. */
-  #prepare(attempt: NewAttempt): void {
-    const { spec, folder, uid, environment, interpreter, requirements } = attempt;
-    this.#makeInside(folder, uid);
-    if (spec.store && interpreter) folder.writePython(interpreter, spec.teamId);
-    this.#writeInput(attempt);
-    folder.writeInput("env", writeEnv(environment), uid);
-    const settings = buildSettings(this.#options.jobEnvironment, spec);
-    if (requirements !== undefined) {
-      new TeamEnvironments(this.#tools.envsDir, spec.teamId, this.#isolation.level !== "none").make();
-      folder.write("tool-env", writeEnv(this.#options.jobEnvironment));
-      folder.writeInput("build-env", writeEnv(this.#buildEnvironment(spec, folder, settings)), uid);
-    }
-    const { limits } = this.#options;
-    const groups = this.#joinGroup(folder);
-    const plan = writePlan({
-      spec,
-      folder,
-      isolation: this.#isolation,
-      tools: this.#tools,
-      scriptName: scriptFilename(spec),
-      interpreter,
-      requirements,
-      buildSettings: settings,
-      groups,
-      openFiles: limits.openFiles,
-      fileBytes: limits.log > 0 && limits.disk > 0 ? Math.max(limits.log, limits.disk) : 0,
-      disk: limits.disk,
-      processes: groups.length === 0 && uid !== undefined ? limits.processes : 0,
-    });
-    folder.write("plan", plan);
-  }
-
-  /**
-   * Takes a control group for the attempt. Returns the files to which a process writes to join the group; an empty list
-   * if control groups are not used.
-   */
-  #joinGroup(folder: AttemptFolder): string[] {
-    const group = this.#cgroups?.take();
-    if (!group) return [];
-    folder.write("group", `${group.name} ${group.oomKills} ${group.cpuSeconds}`);
-    return this.#cgroups?.entries(group) ?? [];
-  }
-
-  /** Creates the job's folders. From then on, the owner of the working folder shows which user id the attempt has. */
-  #makeInside(folder: AttemptFolder, uid: number | undefined): void {
+  /** Takes a user id for an attempt. If all are in use, the interpreters that wait for jobs give theirs back. */
+  async #takeUser(folder: AttemptFolder): Promise<number | undefined> {
     try {
-      folder.makeInside(uid, this.#isolation.temporary(folder) !== undefined);
+      return await this.#isolation.takeUser(folder);
     } catch (error) {
-      if (uid !== undefined) this.#isolation.freeUser(uid, folder);
-      throw error;
+      if (!(error instanceof NoFreeUser) || !(await this.#warm.giveUp())) throw error;
+      return this.#isolation.takeUser(folder);
     }
-  }
-
-  #writeInput({ spec, folder, uid, requirements }: NewAttempt): void {
-    const scriptName = scriptFilename(spec);
-    const comesLast = scriptComesLast(spec, scriptName);
-    if (comesLast) folder.writeInput(queryFile, spec.query, uid);
-    else if (spec.script === undefined) folder.writeScript(scriptName, spec.query, uid);
-    for (const index of spec.files.keys()) folder.takeStaged(index);
-    if (requirements !== undefined) folder.writeInput("requirements.txt", `${requirements}\n`, uid);
-    const needed = {
-      "repository.sh": spec.repository !== null,
-      "repository-script.sh": spec.script !== undefined,
-      "files.sh": comesLast || spec.files.length > 0,
-      "stage.py": requirements !== undefined,
-      "build.sh": requirements !== undefined,
-      "pip-settings.py": requirements !== undefined,
-    };
-    if (spec.store) {
-      const kind = runtimeOf(spec.queryType).libraryKind;
-      const record = jobRecord({ ...spec, kind }, spec.store);
-      folder.writeInputFiles(this.#tools.plugIns.files(record, spec.store.listingsSince !== undefined), uid);
-    }
-    for (const name of insideScripts) if (needed[name]) folder.writeInput(name, this.#scripts.get(name) ?? "", uid);
-  }
-
-  /**
-   * Refuses to start a job. Also writes the reason to the job's log, because clients that follow the log see nothing
-   * else.
-   */
-  #refuse(folder: AttemptFolder, why: string): never {
-    folder.make();
-    folder.write("log", `${why}\n`);
-    throw new CannotStart(why);
-  }
-
-  async #interpreter(
-    { pythonVersion, queryType }: LocalSpec,
-    folder: AttemptFolder,
-    builds: boolean,
-  ): Promise<Interpreter | undefined> {
-    const needed = runtimeOf(queryType).needsPython || builds || pythonVersion !== null;
-    // In a sandbox, a shell script can use the machine's Python only if it is mounted, so it is looked up for that too.
-    if (!needed && this.#isolation.level !== "bwrap") return undefined;
-    try {
-      return await this.interpreters.resolve(pythonVersion);
-    } catch (error) {
-      if (!needed) return undefined;
-      if (error instanceof CannotStart) this.#refuse(folder, error.message);
-      throw error;
-    }
-  }
-
-  /**
-   * Returns the job's environment variables. Variables that Millrace sets come last, so that the job cannot override
-   * them.
-   */
-  #environment(spec: LocalSpec, folder: AttemptFolder, interpreter: Interpreter | undefined): Record<string, string> {
-    const { jobEnvironment, folders } = this.#options;
-    const temporary = this.#isolation.temporary(folder);
-    // An isolated job gets its own package cache: another job could put manipulated packages into a shared one.
-    const cache = temporary === undefined ? folders.cache : join(temporary, "cache");
-    const bin = this.#isolation.level === "bwrap" && interpreter ? `${join(interpreter.path, "..")}:` : "";
-    return {
-      LANG: "C.UTF-8",
-      ...jobEnvironment,
-      PATH: `${bin}${jobEnvironment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin"}`,
-      PIP_CACHE_DIR: join(cache, "pip"),
-      UV_CACHE_DIR: join(cache, "uv"),
-      PIP_DISABLE_PIP_VERSION_CHECK: "1",
-      PYTHONUNBUFFERED: "1",
-      ...noAnalytics,
-      HOME: folder.work,
-      ...(temporary === undefined ? {} : { TMPDIR: temporary }),
-      ...spec.environment,
-      ...requestVariables(spec),
-      ...(spec.store ? this.#libraryEnvironment(spec, spec.store, folder, temporary ?? folder.work) : {}),
-      MILLRACE_JOB_ID: spec.jobId,
-      MILLRACE_METRICS_FILE: join(folder.work, metricsFile),
-      [keyVariable]: spec.key,
-    };
-  }
-
-  /**
-   * Returns the variables by which the dataset library finds the team's warehouse, the job's record and the plug-ins.
-   */
-  #libraryEnvironment({ jobId, environment }: LocalSpec, access: LocalDatasets, folder: AttemptFolder, root: string) {
-    const path = environment["PYTHONPATH"] ?? this.#options.jobEnvironment["PYTHONPATH"];
-    return {
-      ...warehouseVariables(access, root),
-      ...jobVariables({ ...access, jobId }),
-      ...pathWithPlugIns(folder.file(`input/${plugInFolder}`), path),
-    };
-  }
-
-  /**
-   * Returns the variables for building a virtualenv. Of the job's own variables, only those for the package index are
-   * used, because other jobs may share the virtualenv.
-   */
-  #buildEnvironment(spec: LocalSpec, folder: AttemptFolder, settings: Record<string, string>): Record<string, string> {
-    const temporary = this.#isolation.buildTemporary(folder);
-    // An isolated build gets its own package cache: another job could put manipulated packages into a shared one.
-    const cache = this.#isolation.level === "none" ? this.#options.folders.cache : join(temporary, "cache");
-    return {
-      LANG: "C.UTF-8",
-      ...settings,
-      PATH: settings["PATH"] ?? "/usr/local/bin:/usr/bin:/bin",
-      PIP_CACHE_DIR: join(cache, "pip"),
-      UV_CACHE_DIR: join(cache, "uv"),
-      PIP_DISABLE_PIP_VERSION_CHECK: "1",
-      PYTHONUNBUFFERED: "1",
-      HOME: folder.file("build/home"),
-      TMPDIR: temporary,
-      [keyVariable]: spec.key,
-    };
   }
 
   async observe(attempts: readonly Attempt[]): Promise<Map<string, Observation>> {
@@ -460,24 +294,8 @@ export class LocalEngine implements Engine {
     const hasWorked = exit.phase !== "datasets" && steps.some(({ name }) => name === "datasets");
     const worked = hasWorked ? folder.python() : null;
     if (worked) this.#options.warehouses.remember(worked.teamId, worked.python);
-    const overLimit = this.#whyEnded(folder, exit.code);
+    const overLimit = this.#watch.whyEnded(folder, exit.code);
     return { state: "EXITED", steps, exit, metrics: folder.metrics(), overLimit };
-  }
-
-  #whyEnded(folder: AttemptFolder, code: number): string | null {
-    const limit = folder.limit();
-    this.#logs.check(folder);
-    if (limit !== "") return limit;
-    const tooLong = overLog(folder, this.#options.limits);
-    if (tooLong !== undefined) {
-      // The log may have grown far beyond its limit just before the end, so it is truncated.
-      this.#logs.forget(folder.key);
-      folder.cutLog(this.#options.limits.log);
-      folder.write("limit", tooLong);
-      return tooLong;
-    }
-    const group = code === 0 ? undefined : folder.group();
-    return group && this.#cgroups?.ranOutOfMemory(group) ? overMemory(this.#options.limits) : null;
   }
 
   /** Returns the command prefix that sandboxes a maintenance command for a team's warehouse. */
@@ -503,18 +321,9 @@ export class LocalEngine implements Engine {
       words: ["/bin/sh", "-c", lines.join("\n"), "sh", ...this.confine(view)],
       leave: async () => {
         await this.#isolation.endConfined(view);
-        if (group) await this.#empty(group);
+        if (group) await this.#sweeper.empty(group);
       },
     };
-  }
-
-  async #empty(group: Group): Promise<void> {
-    for (const deadline = performance.now() + sweepMs; performance.now() < deadline; await sleep(5)) {
-      const pids = this.#cgroups?.pids(group) ?? [];
-      if (pids.length === 0) break;
-      signalAll(pids, "SIGKILL");
-    }
-    this.#cgroups?.give(group);
   }
 
   async withdraw({ key }: Attempt): Promise<boolean> {
@@ -522,148 +331,49 @@ export class LocalEngine implements Engine {
   }
 
   async cancel({ key }: Attempt, force: boolean): Promise<void> {
-    this.#cancel(key, force);
+    await this.#cancel(key, force);
   }
 
-  #cancel(key: string, force: boolean): void {
+  async #cancel(key: string, force: boolean): Promise<void> {
     const folder = this.#folder(key);
     // Between two phases there is no process to signal. The supervisor checks this marker before it starts a phase.
     folder.mark("cancel");
     if (force) {
-      signalAll(this.#processes.left([folder], false).pids, "SIGKILL");
+      signalAll((await this.#processes.left([folder], false)).pids, "SIGKILL");
       return;
     }
     // SIGTERM is sent once, so that cleanup processes started by the script live until the grace period ends. A script
     // that is just starting may have no process yet; then a later call sends the signal.
     if (this.#asked.has(key)) return;
-    const pids = this.#processes.of(folder);
-    if (pids.length === 0) return;
     this.#asked.add(key);
+    const pids = await this.#processes.of(folder);
+    if (pids.length === 0) this.#asked.delete(key);
     signalAll(pids, "SIGTERM");
   }
 
-  #left(folders: readonly AttemptFolder[], ended: boolean) {
-    const { pids, unclear } = this.#processes.left(ended ? this.#notEmptied(folders) : folders, ended);
-    // After the kill of a supervisor, a shell may still start a phase. A sandbox that failed to start may wait forever.
-    const unsure = ended ? folders.filter((folder) => folder.hasHalfSandbox()) : folders;
-    return { pids: unsure.length === 0 ? pids : [...pids, ...this.#processes.starting(unsure)], unclear };
-  }
-
-  /**
-   * Leaves out attempts that run as the server's user and whose control group has no process: every process that they
-   * started is in it. To look at all processes of the machine costs more than the rest of the end of a short job.
-   */
-  #notEmptied(folders: readonly AttemptFolder[]): readonly AttemptFolder[] {
-    if (this.capabilities.isolation !== "none" || !this.#cgroups) return folders;
-    return folders.filter((folder) => {
-      const group = this.#processes.isMarked(folder) ? folder.group() : undefined;
-      return !group || this.#cgroups?.isEmpty(group) !== true;
-    });
-  }
-
   async sweep(keys: readonly string[]): Promise<string[]> {
-    const folders = keys.map((key) => this.#folder(key));
-    const ended = folders.every((folder) => folder.exit() !== undefined);
-    for (const deadline = performance.now() + sweepMs; ; ) {
-      const alive = await this.#endUsers(folders);
-      const { pids, unclear } = this.#left(folders, ended);
-      if (pids.length === 0 && alive.length === 0 && !unclear) return [];
-      if (performance.now() > deadline) {
-        const left = folders.filter((folder) => this.#left([folder], ended).pids.length > 0);
-        return [...new Set([...alive, ...left])].map(({ key }) => key);
-      }
-      signalAll(pids, "SIGKILL");
-      // A killed process disappears once its memory is freed. The next round finds processes that were forked meanwhile.
-      await sleep(pids.length === 0 ? 1 : 5);
-    }
-  }
-
-  /**
-   * Kills all processes of the attempts' user ids at once. A list of processes would miss processes that fork and exit
-   * while the list is read. Returns the attempts whose control group still has processes.
-   */
-  async #endUsers(folders: readonly AttemptFolder[]): Promise<AttemptFolder[]> {
-    const isEmpty = (folder: AttemptFolder) => {
-      const group = folder.group();
-      return group && this.#cgroups?.isEmpty(group);
-    };
-    // No process of an earlier boot can be left.
-    const unsure = this.#processes
-      .ofUsers(folders)
-      .filter((folder) => folder.supervisor()?.bootId === this.#options.bootId && isEmpty(folder) !== true);
-    for (const folder of unsure) {
-      await this.#isolation.endUser(folder);
-      const group = folder.group();
-      // Also kill processes in the control group that have not switched to the user id yet.
-      if (group) signalAll(this.#cgroups?.pids(group) ?? [], "SIGKILL");
-    }
-    return unsure.filter((folder) => isEmpty(folder) === false);
+    const left = await this.#sweeper.sweep(keys.map((key) => this.#folder(key)));
+    return left.map(({ key }) => key);
   }
 
   async watch(key: string, elsewhere: number): Promise<void> {
-    const folder = this.#folder(key);
-    const begun = folder.begunAt();
-    if (begun === undefined) return;
-    const now = begun + this.#ageOf(folder, begun);
-    // Skip young attempts: most jobs end before a sample is worth its cost.
-    if (now - begun < youngMs || folder.exit()) return;
-    this.#logs.check(folder);
-    const { limits } = this.#options;
-    const used = isDue(this.#sampled.get(key), begun, now) ? this.#sample(folder, now) : undefined;
-    const tooMuch = !this.#cgroups && limits.memory > 0 && (used?.memory_bytes ?? 0) > limits.memory;
-    const why =
-      overLimit(folder, limits, now) ??
-      (tooMuch ? overMemory(limits) : undefined) ??
-      (await this.#disk.over(folder, limits, elsewhere));
-    if (why !== undefined) this.#end(key, why);
+    const why = await this.#watch.look(this.#folder(key), elsewhere);
+    if (why !== undefined) await this.#end(key, why);
   }
 
   async age(key: string): Promise<number | undefined> {
-    const folder = this.#folder(key);
-    const begun = folder.begunAt();
-    // No attempt of an earlier boot is still running.
-    const isOver = folder.exit() !== undefined || folder.supervisor()?.bootId !== this.#options.bootId;
-    return begun === undefined || isOver ? undefined : this.#ageOf(folder, begun);
-  }
-
-  #ageOf(folder: AttemptFolder, begun: number): number {
-    return this.#ages.of(folder.key, () => this.#age(folder, begun));
-  }
-
-  /**
-   * Returns the milliseconds since the attempt's supervisor started. If the machine was rebooted since then, uses the
-   * wall clock.
-   */
-  #age(folder: AttemptFolder, begun: number): number {
-    const supervisor = folder.supervisor();
-    return supervisor?.bootId === this.#options.bootId ? ageOf(supervisor) : Date.now() - begun;
+    return this.#watch.age(this.#folder(key));
   }
 
   async end({ key }: Attempt, why: string): Promise<void> {
-    this.#end(key, why);
+    await this.#end(key, why);
   }
 
-  #end(key: string, why: string): void {
+  async #end(key: string, why: string): Promise<void> {
     const folder = this.#folder(key);
     if (folder.exit()) return;
     if (folder.limit() === "") folder.write("limit", why);
-    this.#cancel(key, true);
-  }
-
-  #sample(folder: AttemptFolder, now: number): Usage {
-    const group = folder.group();
-    const counted = group && this.#cgroups?.usage(group);
-    const used = { ...(counted?.memory_bytes === undefined ? this.#processUsage(folder) : {}), ...counted } as Usage;
-    appendSample(folder.file("usage"), { at: new Date(now).toISOString(), ...used });
-    this.#sampled.set(folder.key, now);
-    return used;
-  }
-
-  #processUsage(folder: AttemptFolder): Usage {
-    const pids = this.#processes.of(folder);
-    const used = usageOf(pids);
-    const files = this.capabilities.isolation === "bwrap" ? bytesInMemory(pids) : 0;
-    return { ...used, memory_bytes: used.memory_bytes + files };
+    await this.#cancel(key, true);
   }
 
   async usage(key: string): Promise<UsageSample[]> {
@@ -722,11 +432,10 @@ export class LocalEngine implements Engine {
     const uid = folder.owner();
     const group = folder.group();
     this.#asked.delete(key);
-    this.#sampled.delete(key);
     this.#started.delete(key);
     this.#begun.delete(key);
-    this.#ages.forget(key);
-    this.#disk.forget(key);
+    this.#warm.leave(key);
+    this.#watch.forget(key);
     this.#logs.forget(key);
     // Clear the user's files before the folder: the folder's owner tells a restarted server which user is left to clear.
     await this.#isolation.clearUser(folder);
@@ -737,6 +446,7 @@ export class LocalEngine implements Engine {
   }
 
   async close(): Promise<void> {
+    await this.#warm.close();
     this.#starter.close();
     this.#compiling.close();
     this.#cgroups?.close();

@@ -9,13 +9,21 @@ uv_failed_lately() {
   [ -n "$(find "$tools/uv.failed" -mmin -60 2>/dev/null)" ]
 }
 
-# Installs uv with pip into a temporary virtualenv. The hashes prove that the package is genuine, so any source of it is
-# safe. User settings and caches are not used.
+# Installs uv with pip into a temporary folder. The hashes prove that the package is genuine, so any source of it is safe.
+# User settings and caches are not used. A virtualenv with pip takes longer to create than all the rest, so the
+# interpreter's own pip is used if it has one.
 fetch_uv() {
   . ./tool-env
-  "$python" -I -m venv "$1" &&
-    "$1/bin/python" -I -m pip install --quiet --no-input --no-cache-dir --retries 1 --timeout 20 --no-deps \
-      --only-binary :all: --require-hashes --requirement "$uv_list"
+  if "$python" -I -m pip --version >/dev/null 2>&1; then
+    set -- "$python" --target "$1"
+  else
+    "$python" -I -m venv "$1" || return
+    set -- "$1/bin/python"
+  fi
+  installer=$1
+  shift
+  "$installer" -I -m pip install --quiet --no-input --disable-pip-version-check --no-cache-dir --retries 1 --timeout 20 --no-deps \
+    --only-binary :all: --require-hashes --requirement "$uv_list" "$@"
 }
 
 install_uv() {

@@ -55,7 +55,7 @@ def end_when_asked(entrypoint, runner):
 def keep(entrypoint, variables, parent):
     processes = Processes()
     folder = tempfile.mkdtemp(prefix="millrace-ray-", dir=parent)
-    words = [sys.executable, "-I", os.path.join(HERE, "runner.py")]
+    words = [sys.executable, "-I", "-S", os.path.join(HERE, "runner.py")]
     runner = subprocess.Popen(words, env=environment(variables, folder), cwd=folder, stdin=subprocess.DEVNULL)
     threading.Thread(target=end_when_asked, args=(entrypoint, runner), daemon=True).start()
     code = runner.wait()

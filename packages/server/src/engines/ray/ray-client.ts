@@ -27,7 +27,7 @@ export interface RaySubmission {
   readonly entrypoint_resources?: Readonly<Record<string, number>>;
   readonly entrypoint_label_selector?: Readonly<Record<string, string>>;
   readonly metadata: Readonly<Record<string, string>>;
-  readonly runtime_env: { readonly working_dir: string };
+  readonly runtime_env: { readonly working_dir?: string };
 }
 
 /** CPUs of one node. */

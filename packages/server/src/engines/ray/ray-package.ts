@@ -10,7 +10,7 @@ import type { Placement } from "../runners/placer.ts";
 export const readKeeper = (): Promise<string> => readFile(join(import.meta.dirname, "keeper.py"), "utf8");
 
 /** The command that Ray runs in the folder of the unpacked package. */
-export const entrypoint = (python: string, folder: string) => `exec ${quote(python)} -I keeper.py ${quote(folder)}`;
+export const entrypoint = (python: string, folder: string) => `exec ${quote(python)} -I -S keeper.py ${quote(folder)}`;
 
 /** Returns the package. It is named by the attempt: a second package for one attempt replaces the first. */
 export function packageOf(keeper: string, { key, runner, variables }: Placement) {

@@ -4,27 +4,30 @@ import { durationWords, usualLeaseSeconds } from "@millrace/contract";
 import { Turns } from "../../turns/turns.ts";
 import {
   type Attempt,
+  attemptKey,
   CannotStart,
   type Engine,
   EngineUnreachable,
   type JobSpec,
+  jobIdOf,
   type LogSource,
   type Observation,
   shortened,
 } from "../engine.ts";
 import { overDisk, overLogSize, overMemory, overProcesses, overSeconds, type RemoteLimits } from "../limit-words.ts";
 import { LogFile } from "../log-file.ts";
-import { type InsideScript, readInsideScripts } from "../phases/inside-scripts.ts";
+import { readInsideScripts } from "../phases/inside-scripts.ts";
 import { stepsOf } from "../phases/steps.ts";
 import { readSamples } from "../usage-file.ts";
 import { understood } from "./calls.ts";
 import { ForcedEnds, obeyMs } from "./forced-ends.ts";
+import { Leftovers } from "./leftovers.ts";
 import type { EndedRunner, Placed, Placer } from "./placer.ts";
 import { RemovalTurns } from "./removal-turns.ts";
-import type { End, RunnerFolder } from "./runner-folder.ts";
-import { readRunner } from "./runner-text.ts";
+import type { End, PackOwner, RunnerFolder } from "./runner-folder.ts";
+import { readPacker, readRunner } from "./runner-text.ts";
 import { begunPhases, type Runners } from "./runners.ts";
-import { travellingJob } from "./travelling-job.ts";
+import { type RunnerScript, sharesEnvironment, travellingJob } from "./travelling-job.ts";
 
 export interface RunnerEngineOptions {
   readonly isolation: Engine["capabilities"]["isolation"];
@@ -50,6 +53,8 @@ export interface RunnerEngineOptions {
   readonly limitSettings?: { readonly memory?: string; readonly seconds?: string };
   /** Where runners keep virtualenvs for later jobs on the machines of the cluster; absent if they keep none. */
   readonly environments?: KeptEnvironments;
+  /** Whether virtualenvs are packed into the storage of the server. */
+  readonly packs?: boolean;
 }
 
 interface KeptEnvironments {
@@ -65,6 +70,13 @@ const mostSubmissions = 8;
 
 const usualSilenceMs = 60_000;
 
+/**
+ * For this many milliseconds after a list of the engine, attempts whose runners have just been heard are not looked for
+ * in another one: many short jobs would ask for a list each time one begins or ends. It is less than the time between
+ * two looks at all attempts, so that an engine that does not answer any more is noticed.
+ */
+const listMs = 900;
+
 /** What the folder of an attempt notes as its lease if its runner was told of none. */
 const noLease = "0";
 
@@ -78,7 +90,7 @@ export class RunnerEngine implements Engine {
   readonly capabilities: Engine["capabilities"];
   readonly inFlight?: number;
   readonly #options: RunnerEngineOptions;
-  readonly #scripts: ReadonlyMap<InsideScript, string>;
+  readonly #scripts: ReadonlyMap<RunnerScript, string>;
   readonly #runner: string;
   readonly #silenceMs: number;
   readonly #terms: { readonly limits: RemoteLimits; readonly leaseSeconds: number };
@@ -90,13 +102,20 @@ export class RunnerEngine implements Engine {
   readonly #waiting = new Map<string, { readonly since: number; readonly reason: string }>();
   readonly #forced: ForcedEnds;
   readonly #removalTurns: RemovalTurns;
+  /** When the engine last gave a list, by the monotonic clock. */
+  #listedAt = Number.NEGATIVE_INFINITY;
   /** Why the last removal of a runner that must end failed. */
   readonly #failed = new Map<string, unknown>();
+  readonly #leftovers: Leftovers;
 
   static open = async (options: RunnerEngineOptions): Promise<RunnerEngine> =>
-    new RunnerEngine(options, await readInsideScripts(), await readRunner());
+    new RunnerEngine(
+      options,
+      new Map<RunnerScript, string>([...(await readInsideScripts()), ["packs.py", await readPacker()]]),
+      await readRunner(),
+    );
 
-  private constructor(options: RunnerEngineOptions, scripts: ReadonlyMap<InsideScript, string>, runner: string) {
+  private constructor(options: RunnerEngineOptions, scripts: ReadonlyMap<RunnerScript, string>, runner: string) {
     this.#options = options;
     this.#scripts = scripts;
     this.#runner = runner;
@@ -107,6 +126,11 @@ export class RunnerEngine implements Engine {
     };
     this.#forced = new ForcedEnds(options.runners.now);
     this.#removalTurns = new RemovalTurns(options.placer);
+    this.#leftovers = new Leftovers({
+      remove: (key) => this.#removalTurns.remove(key, null),
+      folder: options.runners.folder,
+      now: options.runners.now,
+    });
     this.capabilities = { isolation: options.isolation };
     if (options.placer.inFlight !== undefined) this.inFlight = options.placer.inFlight;
   }
@@ -130,7 +154,9 @@ export class RunnerEngine implements Engine {
       for (const [index, file] of spec.files.entries()) await file.placeAt(`${folder.path}/file.${index}`);
       folder.write("lease", spec.isRetried ? String(this.#terms.leaseSeconds) : noLease);
       folder.writeJson("limits", this.#terms.limits);
-      folder.writeJson("job", travellingJob(spec, this.#scripts, this.#terms));
+      const packs = (this.#options.packs ?? false) && sharesEnvironment(spec);
+      if (packs) folder.writeJson("packs", { team: spec.teamId, person: spec.person } satisfies PackOwner);
+      folder.writeJson("job", travellingJob(spec, this.#scripts, { ...this.#terms, packs }));
     }
     const isRepeated = folder.has("code");
     const variables = {
@@ -140,6 +166,7 @@ export class RunnerEngine implements Engine {
       ...(environments ? keptVariables(environments) : {}),
     };
     const { key, workers, priority } = spec;
+    folder.noteThere();
     const handle = await placer.place({ key, runner: this.#runner, variables, workers, priority, isRepeated });
     folder.write("placed", handle);
     return handle;
@@ -147,9 +174,13 @@ export class RunnerEngine implements Engine {
 
   async observe(attempts: readonly Attempt[]): Promise<Map<string, Observation>> {
     const { placer } = this.#options;
+    if (this.#isListed(attempts)) return this.#lookAlone(attempts);
     try {
       const listed = await understood(placer.list());
+      this.#listedAt = this.#now();
       const ended = await this.#ended(attempts.map(({ key }) => key).filter((key) => !listed.has(key)));
+      // Nobody waits for it: what is left of ended attempts delays no others.
+      void this.#leftovers.repeat(listed.keys()).catch(() => {});
       return new Map(
         attempts.map((attempt) => {
           const { key } = attempt;
@@ -157,6 +188,7 @@ export class RunnerEngine implements Engine {
         }),
       );
     } catch (error) {
+      this.#listedAt = Number.NEGATIVE_INFINITY;
       // Only answers of the engine count: while it gives none, nothing is missing, and no wait counts.
       this.#missing.clear();
       if (error instanceof EngineUnreachable) error.seen = this.#seenAlone(attempts);
@@ -166,15 +198,31 @@ export class RunnerEngine implements Engine {
     }
   }
 
+  /** Whether the engine has just been asked, and a list would tell nothing that these runners have not said themselves. */
+  #isListed(attempts: readonly Attempt[]): boolean {
+    if (attempts.length === 0 || this.#now() - this.#listedAt >= listMs) return false;
+    return attempts.every(({ key }) => {
+      const folder = this.#folder(key);
+      if (folder.has("end")) return true;
+      const isHeard = folder.has("claim") && !this.#isSilent(key, this.#silenceMs);
+      return isHeard && !folder.has("force") && !this.#missing.has(key);
+    });
+  }
+
   /**
    * What is known without the engine: how a job ended, that its runner is alive, or that no runner has claimed it. So a
    * job ends, and can be canceled, while the engine is away.
    */
   #seenAlone(attempts: readonly Attempt[]): ReadonlyMap<string, Observation> {
-    const told: Told = { placed: { isRunning: true, reason: "" }, ended: undefined };
     const isKnown = ({ key }: Attempt) =>
       this.#folder(key).end() || !this.#folder(key).claim() || !this.#isSilent(key, this.#silenceMs);
-    return new Map(attempts.filter(isKnown).map((attempt) => [attempt.key, this.#look(attempt, told)]));
+    return this.#lookAlone(attempts.filter(isKnown));
+  }
+
+  /** Looks at attempts as if the engine had listed their runners. */
+  #lookAlone(attempts: readonly Attempt[]): Map<string, Observation> {
+    const told: Told = { placed: { isRunning: true, reason: "" }, ended: undefined };
+    return new Map(attempts.map((attempt) => [attempt.key, this.#look(attempt, told)]));
   }
 
   /** Asks the engine about runners that are neither listed nor heard. Most of the time there are none. */
@@ -258,7 +306,16 @@ export class RunnerEngine implements Engine {
     if (claim.instance !== null) return { state: "RUNNING", steps: [], querying: false };
     // If the engine has simply forgotten it, it never ran, and another attempt may take its place.
     if (ended === undefined) return { state: "ABSENT" };
-    return { state: "LOST", steps: [], why: `its runner ended before it reached this server (${ended.how})` };
+    const why = `its runner ended before it reached this server (${ended.how})`;
+    if (this.#isHopeless(key)) return { state: "LOST", steps: [], why };
+    folder.noteUnbegun();
+    return { state: "ABSENT", why };
+  }
+
+  /** Whether two attempts before this one ended like this: what a node or its cluster did may not happen again. */
+  #isHopeless(key: string): boolean {
+    const [job, number] = [jobIdOf(key), Number(key.slice(key.lastIndexOf(".") + 1))];
+    return [1, 2].every((back) => this.#folder(attemptKey(job, number - back)).isUnbegun());
   }
 
   #limitWords(folder: RunnerFolder, { overLimit }: End): string | null {
@@ -365,7 +422,7 @@ export class RunnerEngine implements Engine {
   async find(): Promise<string[]> {
     const keys: string[] = [];
     // One after another: there may be a hundred thousand folders of ended attempts, and requests must not wait for them.
-    for (const key of await readdir(this.#options.jobsDir)) if (await this.#folder(key).hasJob()) keys.push(key);
+    for (const key of await readdir(this.#options.jobsDir)) if (await this.#folder(key).isLeft()) keys.push(key);
     return keys;
   }
 
@@ -379,8 +436,8 @@ export class RunnerEngine implements Engine {
     runners.forget(key);
     await folder.clean();
     // A runner that never claimed the attempt may still wait there.
-    if (placer.leavesNothing && folder.has("end") && folder.claim()?.instance !== null) return;
-    await this.#removalTurns.remove(key, null).catch(unlessAway);
+    if (placer.leavesNothing && folder.has("end") && folder.claim()?.instance !== null) return folder.noteGone();
+    await this.#leftovers.remove(key);
   }
 
   async age(key: string): Promise<number | undefined> {
@@ -420,10 +477,6 @@ const shortTold = ({ placed, ended }: Told): Told => ({
   placed: placed && { ...placed, reason: shortened(placed.reason) },
   ended: ended && { ...ended, how: shortened(ended.how) },
 });
-
-function unlessAway(error: unknown): void {
-  if (!(error instanceof EngineUnreachable)) throw error;
-}
 
 const keptVariables = ({ folder, days, bytes }: KeptEnvironments) => ({
   MILLRACE_RUNNER_ENVIRONMENTS: folder,

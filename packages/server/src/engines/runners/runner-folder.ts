@@ -42,16 +42,25 @@ export interface End extends Exit {
   readonly mayRunOn?: true;
 }
 
+/** Whose jobs may use a packed virtualenv: those of a team, or those with the secrets of one person in it. */
+export interface PackOwner {
+  readonly team: number;
+  readonly person: number | null;
+}
+
 export type RunnerLimit = (typeof runnerLimits)[number];
 
 /**
  * Names of files that the cleanup of an ended attempt keeps. With the hashes of its secrets, a runner that comes late or
  * repeats its end is answered correctly.
  */
-const kept = new Set(["claim", "code", "token", "log", "usage", "end", "limit"]);
+const kept = new Set(["claim", "code", "token", "log", "usage", "end", "limit", "there", "unbegun"]);
 
 /** The most bytes of a log that the server writes before the runner does: a reason may change back and forth. */
 const mostSaid = 8192;
+
+/** Keys become names of folders, so only these are accepted from outside: of runners, and in the lists of clusters. */
+export const isKey = (key: string) => /^[\w-]{1,64}\.\d{1,9}$/.test(key);
 
 export class RunnerFolder {
   readonly path: string;
@@ -93,15 +102,29 @@ export class RunnerFolder {
 
   claim = () => this.#json<Claim>("claim");
   end = () => this.#json<End>("end");
+  /** Whether no runner may run this attempt any more: it has ended, or it was withdrawn. */
+  isOver = () => this.has("end") || this.claim()?.instance === null;
   steps = () => this.#json<readonly Begun[]>("steps") ?? [];
   /** The limits with which the attempt was submitted; undefined if that was before they were noted. */
   limits = () => this.#json<RemoteLimits>("limits");
-  /** Whether the attempt is one of a runner and has not been cleaned up. */
-  hasJob = () =>
-    access(join(this.path, "job")).then(
+  /** Whose packs the attempt may use; undefined if its virtualenv is not packed. */
+  packs = () => this.#json<PackOwner>("packs");
+  /** Whether the attempt is one of a runner and has not been cleaned up, neither here nor on its cluster. */
+  isLeft = async () => (await this.hasJob()) || (await this.#reaches("there"));
+  hasJob = () => this.#reaches("job");
+
+  #reaches = (name: string) =>
+    access(join(this.path, name)).then(
       () => true,
       () => false,
     );
+
+  /** Notes that the cluster may have something of this attempt; `noteGone` notes that it has nothing any more. */
+  noteThere = () => this.write("there", "");
+  noteGone = () => rm(join(this.path, "there"), { force: true });
+  /** Notes that a runner was placed for this attempt, and ended before it could claim it. */
+  noteUnbegun = () => this.write("unbegun", "");
+  isUnbegun = () => this.has("unbegun");
   has = (name: string) => existsSync(join(this.path, name));
 
   /** Claims the attempt, unless somebody has claimed it before. Returns whose claim it is. */
@@ -160,13 +183,13 @@ export class RunnerFolder {
    * Appends bytes to the log if the runner's output ends at this offset. Returns the size of its output then; a runner
    * whose bytes do not follow goes on from there.
    */
-  async append(offset: number, bytes: Uint8Array): Promise<number> {
+  async append(offset: number, parts: readonly Uint8Array[]): Promise<number> {
     const file = await open(this.log, "a", 0o600);
     try {
       const sent = (await file.stat()).size - this.#before();
       if (sent !== offset) return sent;
-      await file.appendFile(bytes);
-      return sent + bytes.length;
+      // A full disk may take only the first of them.
+      return sent + (await file.writev(parts)).bytesWritten;
     } finally {
       await file.close();
     }

@@ -4,19 +4,19 @@
  */
 import { hash, randomBytes } from "node:crypto";
 import { EventEmitter, once } from "node:events";
-import { open } from "node:fs/promises";
+import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { UsageSample } from "@millrace/contract";
 import { type BegunPhase, phases } from "../phases/steps.ts";
 import { appendSample, isDue } from "../usage-file.ts";
-import { type Begun, type End, RunnerFolder, type RunnerLimit } from "./runner-folder.ts";
+import { type Begun, type End, isKey, type PackOwner, RunnerFolder, type RunnerLimit } from "./runner-folder.ts";
 
 /**
- * A runner is refused: the attempt is `taken` by another runner or `over`, its log is `incomplete` or `full`, or the
- * file that it asks for is `missing`.
+ * A runner is refused: the attempt is `taken` by another runner or `over`, its log is `incomplete` or `full`, the file
+ * or pack that it asks for is `missing`, or it may not use or store that pack (`foreign`).
  */
 export class RunnerRefused extends Error {
-  readonly why: "taken" | "over" | "incomplete" | "full" | "missing";
+  readonly why: "taken" | "over" | "incomplete" | "full" | "missing" | "foreign";
   constructor(why: RunnerRefused["why"], message: string) {
     super(message);
     this.why = why;
@@ -76,9 +76,6 @@ const logSlack = 2 * 1024 * 1024;
 const killed = 137;
 
 const hashOf = (secret: string) => hash("sha256", secret);
-
-/** Keys become names of folders, so only these are accepted from outside. */
-const isKey = (key: string) => /^[\w-]{1,64}\.\d{1,9}$/.test(key);
 
 export class Runners {
   readonly #jobsDir: string;
@@ -141,7 +138,35 @@ export class Runners {
     folder.write("token", hashOf(token));
     this.#hear(key, 0);
     this.#onChange(key, "claim");
-    return { token, job: folder.text("job") };
+    return { token, orders: this.#ordersOf(folder), pack_ticket: ticketFor(folder), job: folder.text("job") };
+  }
+
+  /**
+   * Returns whose pack of a virtualenv the runner gets. An attempt has one virtualenv, so the first that it asks for is
+   * the only one.
+   */
+  askForPack(key: string, environment: string): PackOwner {
+    const folder = this.#running(key);
+    const owner = folder.packs();
+    if (!owner) throw new RunnerRefused("foreign", "The virtualenv of this job is not packed.");
+    if (!folder.has("environment")) folder.write("environment", environment);
+    if (folder.text("environment") !== environment)
+      throw new RunnerRefused("foreign", "This attempt has asked for another virtualenv.");
+    return owner;
+  }
+
+  /** Throws unless the runner may store the pack of the virtualenv that it asked for, and has not done so. */
+  checkPackTicket(key: string, environment: string, ticket: string): PackOwner {
+    const folder = this.#running(key);
+    const owner = folder.packs();
+    if (!owner || folder.text("environment") !== environment || !folder.holds("ticket", hashOf(ticket)))
+      throw new RunnerRefused("foreign", "This attempt may not store a pack of this virtualenv.");
+    return owner;
+  }
+
+  /** A ticket works once. */
+  async endPackTicket(key: string): Promise<void> {
+    await rm(join(this.folder(key).path, "ticket"), { force: true });
   }
 
   /** Opens an attached file of the job. */
@@ -155,15 +180,15 @@ export class Runners {
   }
 
   /** Appends to the log; calls for one attempt are carried out one after another. Returns the size of the log then. */
-  append(key: string, offset: number, bytes: Uint8Array): Promise<number> {
+  append(key: string, offset: number, parts: readonly Uint8Array[]): Promise<number> {
     const folder = this.#running(key);
     // A runner that sends the rest of a long log after the end of its job does not beat any more.
     this.#hear(key, 0);
     const appending = (this.#appending.get(key) ?? Promise.resolve(0))
       .catch(() => 0)
       .then(() => {
-        refuseIfFull(folder, bytes.length);
-        return folder.append(offset, bytes);
+        refuseIfFull(folder, sizeOf(parts));
+        return folder.append(offset, parts);
       });
     this.#appending.set(key, appending);
     return appending.finally(() => {
@@ -240,6 +265,7 @@ export class Runners {
     this.#orders.emit(key);
     this.forget(key);
     await folder.clean();
+    await folder.noteGone();
   }
 
   #ordersOf = (folder: RunnerFolder): Orders => ({ cancel: folder.has("cancel"), force: folder.has("force") });
@@ -263,7 +289,21 @@ export class Runners {
   }
 }
 
+/**
+ * Returns a ticket with which the runner can store the pack of its virtualenv; undefined if it is not packed. The runner
+ * forgets the ticket before the code of its job starts, so that the job cannot store a pack in its name. So a claim that
+ * is repeated later gets none.
+ */
+function ticketFor(folder: RunnerFolder): string | undefined {
+  if (!folder.packs() || folder.steps().length > 0) return undefined;
+  const ticket = randomBytes(32).toString("base64url");
+  folder.write("ticket", hashOf(ticket));
+  return ticket;
+}
+
 const over = () => new RunnerRefused("over", "This attempt is over, or it was withdrawn.");
+
+const sizeOf = (parts: readonly Uint8Array[]) => parts.reduce((size, part) => size + part.length, 0);
 
 /** The runner ends a job whose log is too long. This stops one that does not. */
 function refuseIfFull(folder: RunnerFolder, more: number): void {

@@ -8,6 +8,9 @@ import type { InsideScript } from "../phases/inside-scripts.ts";
 import { scriptFilename, splitRevision } from "../phases/job-script.ts";
 import { indexIsLocal, indexVariables, namesFiles } from "../phases/requirement-lines.ts";
 
+/** The scripts that a runner gets with its job. */
+export type RunnerScript = InsideScript | "packs.py";
+
 export interface TravellingJob {
   readonly environment: Readonly<Record<string, string>>;
   readonly python_version: string | null;
@@ -33,28 +36,37 @@ export interface TravellingJob {
     /** Words of the command. Null stands for the job's Python, `{input}` for the folder of Millrace's scripts. */
     readonly command: readonly (string | null)[];
   };
-  readonly scripts: Readonly<Partial<Record<InsideScript, string>>>;
+  readonly scripts: Readonly<Partial<Record<RunnerScript, string>>>;
 }
 
 /** What an engine adds to the job. */
 export interface Terms {
   readonly limits: RemoteLimits;
   readonly leaseSeconds: number;
+  /** Whether the job's virtualenv is packed. */
+  readonly packs: boolean;
+}
+
+/** Whether others may use the virtualenv of the job. Otherwise it depends on files of the job. */
+export function sharesEnvironment(spec: JobSpec): boolean {
+  const requirements = spec.requirements?.trim() || null;
+  return requirements !== null && !namesFiles(requirements) && !indexIsLocal(spec);
 }
 
 export function travellingJob(
   spec: JobSpec,
-  scripts: ReadonlyMap<InsideScript, string>,
-  { limits: { memory, processes, openFiles, log, disk }, leaseSeconds }: Terms,
+  scripts: ReadonlyMap<RunnerScript, string>,
+  { limits: { memory, processes, openFiles, log, disk }, leaseSeconds, packs }: Terms,
 ): TravellingJob {
   const filename = scriptFilename(spec);
   const requirements = spec.requirements?.trim() || null;
-  const needed: Partial<Record<InsideScript, boolean>> = {
+  const needed: Partial<Record<RunnerScript, boolean>> = {
     "repository.sh": spec.repository !== null,
     "repository-script.sh": spec.script !== undefined,
     "files.sh": spec.files.length > 0,
     "build.sh": requirements !== null,
     "pip-settings.py": requirements !== null,
+    "packs.py": packs,
   };
   return {
     environment: {
@@ -68,7 +80,7 @@ export function travellingJob(
     requirements,
     team: spec.teamId,
     person: spec.person,
-    shares_environment: requirements !== null && !namesFiles(requirements) && !indexIsLocal(spec),
+    shares_environment: sharesEnvironment(spec),
     build_variables: indexVariables(spec),
     limits: { memory, processes, disk, log, open_files: openFiles },
     lease_seconds: spec.isRetried ? leaseSeconds : null,

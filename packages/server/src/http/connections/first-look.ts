@@ -26,7 +26,8 @@ function refuseCrumbs(request: IncomingMessage): void {
   const push = request.push;
   let [pieces, bytes] = [0, 0];
   request.push = (piece: Buffer | null, encoding?: BufferEncoding) => {
-    if (request.socket.destroyed) return false;
+    // A request that was destroyed has no socket.
+    if (request.destroyed || request.socket.destroyed) return false;
     if (piece !== null) {
       bytes += piece.length;
       if (++pieces > mostPieces + bytes / leastPiece) {

@@ -1,12 +1,13 @@
 /**
  * Finds the user id of the process at the other end of a connection within this machine, from the kernel's connection
  * tables. Any local process can make these tables long. Therefore one read serves many lookups, reads are rate limited,
- * and lines are searched without parsing the table.
+ * lines are searched without parsing the table, and while the tables are long, the kernel is asked for each connection.
  */
 import { readFile } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { kernelForms } from "./ip-addresses.ts";
+import { PeerLookup } from "./peer-lookup.ts";
 
 /**
  * User id of the process at the other end of a connection. It is "gone" if the kernel's tables of connections do not
@@ -18,7 +19,12 @@ export type PeerUser = number | "gone" | undefined;
 type ReadTable = (path: string) => Promise<Buffer | undefined>;
 type Rest = (milliseconds: number) => Promise<void>;
 
+/** Finds the users of single connections. */
+type Lookup = Pick<PeerLookup, "of">;
+type StartLookup = (onEnd: () => void) => Lookup;
+
 interface Question {
+  readonly socket: Socket;
   /** Port of the server, in the hexadecimal form of /proc/net/tcp. */
   readonly port: string;
   /**
@@ -46,14 +52,18 @@ const readPerSecond = 8 * 1024 ** 2;
 export class PeerUsers {
   readonly #read: ReadTable;
   readonly #rest: Rest;
+  readonly #startLookup: StartLookup;
   #waiting: Question[] = [];
   #isReading = false;
+  /** Asks the kernel for single connections; undefined while the tables are short. */
+  #lookup: Lookup | undefined;
   /** Number of lines that were compared in all searches; tests read it. */
   linesCompared = 0;
 
-  constructor(read: ReadTable = readTable, rest: Rest = sleep) {
+  constructor(read: ReadTable = readTable, rest: Rest = sleep, startLookup: StartLookup = lookUp) {
     this.#read = read;
     this.#rest = rest;
+    this.#startLookup = startLookup;
   }
 
   /**
@@ -61,8 +71,12 @@ export class PeerUsers {
    * tables that were read earlier may lack the connection.
    */
   of(socket: Socket): Promise<PeerUser> {
+    return this.#lookup ? this.#lookup.of(socket).catch(() => this.#inTables(socket)) : this.#inTables(socket);
+  }
+
+  #inTables(socket: Socket): Promise<PeerUser> {
     const { promise, resolve } = Promise.withResolvers<PeerUser>();
-    this.#waiting.push({ port: hexPort(socket.localPort), ends: endsOf(socket), answer: resolve });
+    this.#waiting.push({ socket, port: hexPort(socket.localPort), ends: endsOf(socket), answer: resolve });
     if (!this.#isReading) void this.#answerAll();
     return promise;
   }
@@ -77,9 +91,18 @@ export class PeerUsers {
       const questions = this.#waiting;
       this.#waiting = [];
       const bytes = await this.#answer(questions);
+      if (bytes > readPerSecond) this.#askKernel();
       await this.#rest((bytes / readPerSecond) * 1000);
     }
     this.#isReading = false;
+  }
+
+  /** From now on the kernel is asked for single connections. If that does not work here, callers wait for the tables. */
+  #askKernel(): void {
+    this.#lookup ??= this.#startLookup(() => {
+      this.#lookup = undefined;
+    });
+    for (const { socket, answer } of this.#waiting.splice(0)) void this.of(socket).then(answer);
   }
 
   /**
@@ -121,6 +144,8 @@ export class PeerUsers {
     }
   }
 }
+
+const lookUp: StartLookup = (onEnd) => new PeerLookup(onEnd);
 
 const readTable: ReadTable = (path) => readFile(path).catch(() => undefined);
 

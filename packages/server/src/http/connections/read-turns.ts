@@ -4,6 +4,7 @@
  * the event loop for tens of milliseconds, and hundreds of connections may send them at once.
  */
 import type { Socket } from "node:net";
+import { freeRead } from "./freed-bytes.ts";
 
 /** Bytes of the first slice: a few dozen of the smallest requests. */
 const smallest = 2048;
@@ -21,21 +22,25 @@ export function readInTurns(socket: Socket, begin: (go: () => void) => void): vo
   const anybody = () => {};
   socket.on("data", anybody).off("data", anybody);
   const [push, read] = [socket.push, socket._read];
-  const waiting: (Buffer | null)[] = [];
+  /** What was read and is not handled yet; null at the end. */
+  const waiting: { rest: Buffer | null; readonly read: Buffer | null }[] = [];
   let goesOn = true;
   let slice = smallest;
   const next = () => {
-    const first = waiting.shift();
+    const [first] = waiting;
     if (socket.destroyed || first === undefined) return;
-    if (first !== null && first.length > slice) waiting.unshift(first.subarray(slice));
+    const { rest, read: whole } = first;
+    if (rest !== null && rest.length > slice) first.rest = rest.subarray(slice);
+    else waiting.shift();
     const began = performance.now();
-    goesOn = push.call(socket, first === null ? null : first.subarray(0, slice));
+    goesOn = push.call(socket, rest === null ? null : rest.subarray(0, slice));
+    if (whole !== null && waiting[0] !== first) freeRead(socket, whole);
     slice = performance.now() - began < briefMs ? Math.min(2 * slice, largest) : smallest;
     if (waiting.length > 0) begin(next);
     else if (goesOn) read.call(socket, largest);
   };
   socket.push = (piece: Buffer | null) => {
-    waiting.push(piece);
+    waiting.push({ rest: piece, read: piece });
     if (waiting.length === 1) begin(next);
     return waiting.length === 0 && goesOn;
   };

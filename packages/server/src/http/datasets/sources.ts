@@ -20,10 +20,9 @@ const listings = new Turns(4, 2, 10_000);
 
 export function sourceRoutes(app: FastifyInstance, context: DatasetContext): void {
   register(app, context, routes.listSource, ({ body, principal }) =>
-    listings.run(async () => {
-      const entries = await listFolderOf("source", body.source, context.jobPaths);
+    withFolderOf(principal.userId, "source", body.source, context.jobPaths, async (entries) => {
       return new MessagePack({ data: entries.map(packed) });
-    }, principal.userId),
+    }),
   );
 }
 
@@ -34,8 +33,19 @@ const packed = ({ name, modified, size }: FoundEntry) => ({
   size,
 });
 
-/** Lists a file:// URI inside the folders that jobs may use. `field` is the name of the URI in the request. */
-export async function listFolderOf(field: string, uri: string, jobPaths: readonly string[]): Promise<FoundEntry[]> {
+/**
+ * Lists a file:// URI inside the folders that jobs may use, when it is this caller's turn, and calls `use` with its
+ * entries. `field` is the name of the URI in the request.
+ */
+export const withFolderOf = <T>(
+  caller: number,
+  field: string,
+  uri: string,
+  jobPaths: readonly string[],
+  use: (entries: FoundEntry[]) => Promise<T>,
+): Promise<T> => listings.run(async () => use(await listFolderOf(field, uri, jobPaths)), caller);
+
+async function listFolderOf(field: string, uri: string, jobPaths: readonly string[]): Promise<FoundEntry[]> {
   const path = readSource(field, uri, jobPaths);
   const folders = (await Promise.all(jobPaths.map((folder) => realpath(folder).catch(() => [])))).flat();
   return listPath(field, path, (real) => isBelow(real, folders));

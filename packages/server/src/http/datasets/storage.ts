@@ -4,10 +4,15 @@ import { ApiError, routes, type StorageListing, storagePage } from "@millrace/co
 import type { FastifyInstance } from "fastify";
 import type { Principal, Team } from "../../domain/access/principals.ts";
 import { readListing, schemeOf, type UsedCredentials, wishFor } from "../../domain/datasets/storage-listings.ts";
-import { CredentialsUnavailable, gatherCredentials, requireCredentials } from "../../domain/jobs/job-credentials.ts";
+import {
+  CredentialsUnavailable,
+  gatherCredentials,
+  requireCredentials,
+  requireNamedByJob,
+} from "../../domain/jobs/job-credentials.ts";
 import type { DatasetContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
-import { listFolderOf } from "./sources.ts";
+import { type FoundEntry, withFolderOf } from "./sources.ts";
 
 /**
  * Maximum number of listings of one user, one team, and of all, at a time: each is a process. Beyond `all`, a team that
@@ -26,7 +31,10 @@ export function storageRoutes(app: FastifyInstance, context: DatasetContext): vo
   register(app, context, routes.browseStorage, async ({ principal, team, body, request }) => {
     const { uri, cursor } = body;
     const scheme = schemeOf(uri);
-    if (scheme === "file") return localListing(uri, Number(cursor ?? 0), context.jobPaths);
+    if (scheme === "file")
+      return withFolderOf(principal.userId, "uri", uri, context.jobPaths, async (all) =>
+        localListing(uri, Number(cursor ?? 0), all),
+      );
     const credentials = await credentialsFor(context, team, principal, body.credentials_name);
     const own = { userId: principal.userId, teamId: team.id };
     requireTurn(running, own);
@@ -74,12 +82,13 @@ export function requireTurn(running: ReadonlySet<Running>, { userId, teamId }: R
 async function credentialsFor(
   { store, keys }: DatasetContext,
   team: Team,
-  { userId }: Principal,
+  principal: Principal,
   name: string | null | undefined,
 ): Promise<UsedCredentials | undefined> {
   if (!name) return undefined;
-  const holder = { team_id: team.id, user_id: userId };
+  const holder = { team_id: team.id, user_id: principal.userId };
   await requireCredentials(store.db, holder, [name], "credentials_name");
+  await requireNamedByJob(store.db, principal, [name]);
   try {
     return { name, ...(await gatherCredentials(store.db, keys, holder, [name])) };
   } catch (error) {
@@ -89,8 +98,7 @@ async function credentialsFor(
 }
 
 /** A folder of this machine. It is read as a whole, and its cursor is a number of entries. */
-async function localListing(uri: string, from: number, jobPaths: readonly string[]): Promise<StorageListing> {
-  const all = await listFolderOf("uri", uri, jobPaths);
+function localListing(uri: string, from: number, all: readonly FoundEntry[]): StorageListing {
   const start = Number.isSafeInteger(from) && from > 0 ? from : 0;
   const entries = all.slice(start, start + storagePage).map(({ name, modified, size }) => ({
     name,

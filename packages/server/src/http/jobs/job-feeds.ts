@@ -10,6 +10,7 @@ import type { GrowingLog } from "../../logs/joined-log.ts";
 import { KeptFrames, LogFrames } from "../../logs/log-frames.ts";
 import { isUnavailable } from "../../store/drivers/unavailable.ts";
 import { getJobState, getJobStates, type JobState } from "../../store/queries/jobs/jobs.ts";
+import { asServer } from "../../turns/asker.ts";
 import { Signal } from "../../turns/signals.ts";
 import type { JobContext } from "../requests/context.ts";
 import { JobStates } from "./job-states.ts";
@@ -104,7 +105,8 @@ class JobFeed {
     this.#kept = kept;
     this.#states = states;
     this.#onEnd = onEnd;
-    void this.#run();
+    // Whoever follows first may leave before the others.
+    void asServer(() => this.#run());
   }
 
   enter(withLog: boolean): void {

@@ -2,8 +2,10 @@
  * Batches reads of job states. Each follower polls its own job, and this class reads all requested jobs with one query
  * at a time, so that followers do not use up the database connections.
  */
+
 import { setImmediate } from "node:timers/promises";
 import type { JobState } from "../../store/queries/jobs/jobs.ts";
+import { asServer } from "../../turns/asker.ts";
 
 type Ask = (ids: readonly string[]) => Promise<Map<string, JobState>>;
 type Answer = PromiseWithResolvers<JobState | undefined>;
@@ -24,7 +26,7 @@ export class JobStates {
   of(id: string): Promise<JobState | undefined> {
     const answer = this.#wanted.get(id) ?? Promise.withResolvers<JobState | undefined>();
     this.#wanted.set(id, answer);
-    if (!this.#isAsking) void this.#askAll();
+    if (!this.#isAsking) void asServer(() => this.#askAll());
     return answer.promise;
   }
 

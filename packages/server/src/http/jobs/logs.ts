@@ -1,6 +1,6 @@
 /** HTTP routes for logs: whole, by byte range, and as pages of pieces. */
 import { Readable } from "node:stream";
-import { ApiError, type LogPage, routes } from "@millrace/contract";
+import { ApiError, routes } from "@millrace/contract";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Team } from "../../domain/access/principals.ts";
 import { requireTeamJob } from "../../domain/jobs/jobs.ts";
@@ -8,7 +8,7 @@ import type { LogSource } from "../../engines/engine.ts";
 import { maskerOf, openAttemptLog, openJobLog } from "../../job-logs/job-log.ts";
 import { LogIndexes } from "../../job-logs/log-indexes.ts";
 import { type OpenedLog, readLogLines, searchLogLines } from "../../job-logs/log-lines.ts";
-import { readPieces } from "../../logs/read-pieces.ts";
+import { readLogPage } from "../../job-logs/log-pages.ts";
 import { nextLook } from "../../turns/large-answers.ts";
 import type { JobContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
@@ -38,7 +38,7 @@ export function logRoutes(app: FastifyInstance, context: JobContext): void {
     const asJson = query.format ? query.format === "json" : (request.headers.accept ?? "").includes("application/json");
     if (!asJson) return sendLog(request, reply, source);
     try {
-      return await readPage(source, query.after ?? 0, ended, query.limit ?? 1000);
+      return await readLogPage(source, query.after ?? 0, ended, query.limit ?? 1000);
     } finally {
       await source.close();
     }
@@ -65,23 +65,6 @@ async function withLines<T>(
     return await use({ log, ended, mask, index: indexes.of(team.id, `${id} ${attempt ?? "all"}`) });
   } finally {
     await log.close();
-  }
-}
-
-/**
- * Reads one page of the pieces of a log: at most `limit` pieces, and about a megabyte. Reads several batches, because
- * the size of pieces varies.
- */
-async function readPage(source: LogSource, after: number, ended: boolean, limit: number): Promise<LogPage> {
-  const logs: LogPage["logs"] = [];
-  let next = after;
-  for (;;) {
-    const batch = await readPieces(source, next, ended, { maxPieces: limit - logs.length });
-    logs.push(...batch.pieces);
-    next = batch.next;
-    if (batch.finished) return { logs, next: null, complete: true };
-    if (batch.pieces.length === 0 || logs.length >= limit || next - after >= 1024 * 1024)
-      return { logs, next, complete: false };
   }
 }
 

@@ -2,6 +2,7 @@
 import type { Finding } from "@millrace/contract";
 import type { Logger } from "pino";
 import type { Blobs } from "../../blobs/blobs.ts";
+import type { Packs } from "../../blobs/packs.ts";
 import type { ListeningSettings } from "../../configuration/groups/listening.ts";
 import type { RequestSettings } from "../../configuration/groups/requests.ts";
 import type { ExportRules } from "../../domain/datasets/exports.ts";
@@ -103,6 +104,8 @@ export interface SystemContext extends RequestContext, Pick<JobsContext, "quotas
 /** Context for the routes of runners. */
 export interface RunnerContext extends RequestContext {
   readonly runners: Runners;
+  readonly packs: Packs;
+  readonly disk: Disk;
 }
 
 export interface HttpContext

@@ -103,5 +103,16 @@ function checkEscape(json: Buffer, at: number): number {
 }
 
 const isSecondHalf = (code: number) => code >= 0xdc00 && code <= 0xdfff;
-/** Returns the code of an escape; NaN if the escape is malformed. The parser reports malformed escapes later. */
-const codeAt = (json: Buffer, at: number) => Number(`0x${json.toString("latin1", at, at + 4)}`);
+
+/** Value of each byte as a hexadecimal digit; NaN if it is none. */
+const digits = Float64Array.from({ length: 256 }, (_, byte) => Number.parseInt(String.fromCharCode(byte), 16));
+
+/**
+ * Returns the code of an escape; NaN if the escape is malformed. The parser reports malformed escapes later. No string
+ * is made: a body may consist of millions of escapes.
+ */
+function codeAt(json: Buffer, at: number): number {
+  let code = 0;
+  for (let index = at; index < at + 4; index++) code = code * 16 + (digits[json[index] ?? 0] as number);
+  return code;
+}

@@ -15,7 +15,7 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Actor, actorOf } from "../../domain/access/audit.ts";
 import { admit, type Principal, requireSomeTeam, type Team } from "../../domain/access/principals.ts";
-import { answering } from "../../turns/large-answers.ts";
+import { answering, nextList } from "../../turns/large-answers.ts";
 import { authenticate } from "./authenticate.ts";
 import type { RequestContext } from "./context.ts";
 import { bodyOfGet } from "./json-bodies.ts";
@@ -28,7 +28,7 @@ declare module "fastify" {
     access?: Access;
     /** True if the handler also gets the body as text, in which integers beyond 2^53 keep all their digits. */
     keepsNumbers?: boolean;
-    /** True if the body is a file. */
+    /** True if the body is streamed to storage. */
     upload?: boolean;
     /** Content type of error answers. */
     errorsAs?: string;
@@ -85,7 +85,7 @@ export function register<R extends Route>(
       access: route.access,
       routeId: route.id,
       keepsNumbers: route.keepsNumbers ?? false,
-      upload: route.upload ?? false,
+      upload: route.upload ?? route.streamed ?? false,
       errorsAs: errorsAs(route),
       endless: route.answersAs === "text/event-stream",
     },
@@ -129,7 +129,10 @@ export function register<R extends Route>(
         hasGone: () => raw.socket.destroyed,
         noted: new Set<string>(),
       };
-      const answer = await answering(asker, () => handle(call as unknown as Call<R>));
+      const answer = await answering(asker, async () => {
+        if (mayBeLong(route, request.query)) await nextList();
+        return handle(call as unknown as Call<R>);
+      });
       // The writes have noted some changes themselves, and with the ids of what changed.
       if (notice && caller?.team && !asker.noted.has(notice)) context.changes.note(caller.team.id, notice);
       if (answer === undefined) return reply;
@@ -141,6 +144,19 @@ export function register<R extends Route>(
     },
   });
 }
+
+/** Maximum number of entries of a list that is built at once. Longer lists take turns. */
+const shortList = 50;
+
+/** Whether the answer is a list that may have many entries: some have a thousand. */
+const mayBeLong = (route: Route, query: unknown) =>
+  route.method === "GET" &&
+  (route.response as { readonly type?: unknown }).type === "array" &&
+  ((query as { limit?: number } | undefined)?.limit ?? usualLimitOf(route) ?? Number.POSITIVE_INFINITY) > shortList;
+
+/** Number of entries that a list has at most if the caller sets no limit; undefined if it then has all. */
+const usualLimitOf = ({ query }: Route) =>
+  (query?.properties["limit"] as { readonly default?: number } | undefined)?.default;
 
 /** Whether callers authenticate as users. Runners do not: their routes check the secret of an attempt. */
 const isForUsers = (access: Access): access is Exclude<Access, { kind: "public" | "runner" }> =>

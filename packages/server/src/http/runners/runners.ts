@@ -1,24 +1,24 @@
 /** HTTP routes for runners: processes on other machines that run one attempt of a job each. */
-import { ApiError, type ErrorCode, routes } from "@millrace/contract";
+import { ApiError, routes } from "@millrace/contract";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { RunnerRefused } from "../../engines/runners/runners.ts";
+import { beginCopied, endCopied, free } from "../connections/freed-bytes.ts";
 import { networkOf } from "../connections/ip-addresses.ts";
 import type { RunnerContext } from "../requests/context.ts";
 import { JsonText, register } from "../requests/route.ts";
+import { packRoutes } from "./packs.ts";
+import { answering } from "./refusals.ts";
 
 export function runnerRoutes(app: FastifyInstance, context: RunnerContext): void {
   const { runners } = context;
-  app.addContentTypeParser("application/octet-stream", { parseAs: "buffer" }, (_request, body, done) =>
-    done(null, body),
-  );
+  app.addContentTypeParser("application/octet-stream", readParts);
   // Before the body is read, as for users.
   app.addHook("onRequest", (request) => answering(() => authenticateRunner(context, request)));
 
   register(app, context, routes.runnerClaim, ({ query, body }) =>
     answering(async () => {
-      const { token, job } = runners.claim(query.key, body);
+      const { job, ...rest } = runners.claim(query.key, body);
       // The job is JSON already.
-      return new JsonText(`{"token":${JSON.stringify(token)},${job.slice(1)}`);
+      return new JsonText(`${JSON.stringify(rest).slice(0, -1)},${job.slice(1)}`);
     }),
   );
   register(app, context, routes.runnerFile, ({ query, reply }) =>
@@ -30,8 +30,12 @@ export function runnerRoutes(app: FastifyInstance, context: RunnerContext): void
   register(app, context, routes.runnerLog, ({ query, request }) =>
     answering(async () => {
       const { body } = request;
-      if (!Buffer.isBuffer(body)) throw new ApiError("bad_request", "The body must be the bytes of the log.");
-      return { size: await runners.append(query.key, query.offset, body) };
+      if (!isParts(body)) throw new ApiError("bad_request", "The body must be the bytes of the log.");
+      try {
+        return { size: await runners.append(query.key, query.offset, body) };
+      } finally {
+        body.forEach(free);
+      }
     }),
   );
   register(app, context, routes.runnerBeat, ({ query, body, reply }) =>
@@ -43,7 +47,31 @@ export function runnerRoutes(app: FastifyInstance, context: RunnerContext): void
       return {};
     }),
   );
+  void app.register(async (scope) => packRoutes(scope, context));
 }
+
+/** Reads a body in the parts in which it arrives: putting them together would copy a long log once more. */
+async function readParts({ raw, routeOptions }: FastifyRequest): Promise<Buffer[]> {
+  const { bodyLimit } = routeOptions;
+  const tooLarge = () => new ApiError("too_large", `A piece of a log may have at most ${bodyLimit} bytes.`);
+  const parts: Buffer[] = [];
+  let size = 0;
+  if (Number(raw.headers["content-length"]) > bodyLimit) throw tooLarge();
+  beginCopied(raw.socket);
+  try {
+    // A request that is too large is answered all the same: a runner then sends less.
+    for await (const part of raw.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      size += part.length;
+      if (size > bodyLimit) throw tooLarge();
+      parts.push(part);
+    }
+    return parts;
+  } finally {
+    endCopied(raw.socket);
+  }
+}
+
+const isParts = (body: unknown): body is readonly Buffer[] => Array.isArray(body) && body.every(Buffer.isBuffer);
 
 /** Checks the secret of an attempt. Wrong ones count against the same limit as wrong tokens of users. */
 async function authenticateRunner(context: RunnerContext, request: FastifyRequest): Promise<void> {
@@ -64,20 +92,4 @@ function goneSignal({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController();
   raw.once("close", () => gone.abort());
   return gone.signal;
-}
-
-const codes: Readonly<Record<RunnerRefused["why"], ErrorCode>> = {
-  taken: "wrong_state",
-  incomplete: "wrong_state",
-  full: "wrong_state",
-  over: "gone",
-  missing: "not_found",
-};
-
-async function answering<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw error instanceof RunnerRefused ? new ApiError(codes[error.why], error.message) : error;
-  }
 }

@@ -2,7 +2,7 @@
 import { chmodSync, closeSync, existsSync, fstatSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { Kysely, type LimitNode, type SqliteDatabase, SqliteDialect, SqliteQueryCompiler } from "kysely";
-import { type Asker, currentAsker, requireWriter } from "../../turns/asker.ts";
+import { type Asker, askedBy, currentAsker, requireWriter } from "../../turns/asker.ts";
 import type { Tables } from "../schema/tables.ts";
 import type { Prepare } from "./prepare.ts";
 import { runDirectly } from "./prepared.ts";
@@ -268,7 +268,7 @@ class CommitBatcher {
   /** Runs the only write of a commit. It needs no savepoint: if it fails, so does the whole transaction. */
   async #alone({ asker, work, resolve }: Pending): Promise<() => void> {
     requireWriter(asker);
-    const value = await work(this.#db);
+    const value = await askedBy(asker, () => work(this.#db));
     return () => resolve(value);
   }
 
@@ -276,7 +276,7 @@ class CommitBatcher {
     this.#save.run();
     try {
       requireWriter(asker);
-      const value = await work(this.#db);
+      const value = await askedBy(asker, () => work(this.#db));
       this.#release.run();
       return () => resolve(value);
     } catch (error) {

@@ -12,7 +12,9 @@ import { countedVariables } from "./counted-variables.ts";
 import { lookups } from "./lookups.ts";
 import { managedClusters } from "./managed-clusters.ts";
 import { momentsAndTriggers } from "./moments-and-triggers.ts";
+import { rememberedTokens } from "./remembered-tokens.ts";
 import { scheduleHealth } from "./schedule-health.ts";
+import { switchingSchedules } from "./switching-schedules.ts";
 import { timeLimitsAndRetries } from "./time-limits-and-retries.ts";
 import { toldSkips } from "./told-skips.ts";
 import { waitsForFiles } from "./waits-for-files.ts";
@@ -45,6 +47,8 @@ const migrations: readonly Migration[] = [
   managedClusters,
   lookups,
   cancelingBackfills,
+  switchingSchedules,
+  rememberedTokens,
 ];
 
 /** The schema version that this program writes. */

@@ -317,6 +317,11 @@ interface JobsTable {
   secrets: string;
   /** JSON array of the creator's scopes, which limit the job's own token. */
   scopes: string;
+  /**
+   * Id of the access token with which the job was created, or with which the job that created it was. Null if there is
+   * none: a browser session, or the server itself for a task, a schedule or a backfill.
+   */
+  token_id: Generated<number | null>;
   metrics: string;
   exit_code: number | null;
   error_message: string | null;
@@ -647,6 +652,11 @@ interface SchedulesTable {
   failures_in_row: Generated<number>;
   /** Reason for the newest failure since the last completed run; null if there was none. */
   failure_reason: Generated<string | null>;
+  /**
+   * Who paused or resumed the schedule, as JSON of the audit log's actor, while some of its pipelines are still to be
+   * paused or resumed with it; null otherwise.
+   */
+  switching: Generated<string | null>;
 }
 
 /**

@@ -129,6 +129,7 @@ describe("a runner", () => {
     ["Infinity", `{"loss": -Infinity}`],
     ["NUL", `{"a": "\\u0000"}`],
     ["too much nesting", `{"a": ${"[".repeat(150)}${"]".repeat(150)}}`],
+    ["more nesting than the runner can write", `{"a": ${"[".repeat(600)}${"]".repeat(600)}}`],
     ["endless nesting", `{"a": ${"[".repeat(20_000)}${"]".repeat(20_000)}}`],
   ] as const)
     it(`reports the end of a job whose metrics have ${what}, without them`, async () => {

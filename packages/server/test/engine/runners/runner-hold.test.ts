@@ -7,7 +7,13 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { CannotStart, EngineUnreachable, type JobSpec, type Observation } from "../../../src/engines/engine.ts";
+import {
+  attemptKey,
+  CannotStart,
+  EngineUnreachable,
+  type JobSpec,
+  type Observation,
+} from "../../../src/engines/engine.ts";
 import { Refused } from "../../../src/engines/kubernetes/kubernetes-api.ts";
 import { overLogSize, type RemoteLimits } from "../../../src/engines/limit-words.ts";
 import { RunnerEngine } from "../../../src/engines/runners/runner-engine.ts";
@@ -104,7 +110,7 @@ describe("a runner that beats and obeys nothing", () => {
     assert.deepEqual(exitOf(await observeOne(engine, key)), { code: 137, overLimit: null });
     assert.ok(mayRunOn(await observeOne(await open(), key)), "no other attempt may follow, also by another server");
     await assert.rejects(runners.beat(key, beat, new AbortController().signal), { why: "over" });
-    assert.throws(() => runners.append(key, 0, Buffer.from("more")), { why: "over" });
+    assert.throws(() => runners.append(key, 0, [Buffer.from("more")]), { why: "over" });
     runners.end(key, report);
     assert.deepEqual(
       exitOf(await observeOne(engine, key)),
@@ -117,7 +123,7 @@ describe("a runner that beats and obeys nothing", () => {
     const engine = await open({ log: 1000 });
     for (const [jobId, size] of Object.entries({ kept: 1000, exceeded: 1001 })) {
       const key = await started(engine, { jobId });
-      await runners.append(key, 0, Buffer.alloc(size, "x"));
+      await runners.append(key, 0, [Buffer.alloc(size, "x")]);
       runners.end(key, { ...report, log_size: size });
       const overLimit = jobId === "kept" ? null : overLogSize({ log: 1000 });
       assert.deepEqual(exitOf(await observeOne(engine, key)), { code: 0, overLimit });
@@ -196,8 +202,8 @@ describe("a runner that beats and obeys nothing", () => {
     const engine = await open({ seconds: 10, log: mebibyte });
     const key = await started(engine);
     const piece = Buffer.alloc(mebibyte);
-    for (let sent = 0; sent < 3; sent++) await runners.append(key, sent * mebibyte, piece);
-    await assert.rejects(runners.append(key, 3 * mebibyte, piece), { why: "full" });
+    for (let sent = 0; sent < 3; sent++) await runners.append(key, sent * mebibyte, [piece]);
+    await assert.rejects(runners.append(key, 3 * mebibyte, [piece]), { why: "full" });
     assert.equal(runners.folder(key).logSize(), 3 * mebibyte);
     const timed = await started(engine, { jobId: "timed" });
     await pass(40, timed, async () => {
@@ -233,6 +239,59 @@ describe("a runner that beats and obeys nothing", () => {
       now += 250;
     }
     assert.deepEqual(removals, [key]);
+  });
+});
+
+describe("runners that are heard", () => {
+  it("are not looked for in the cluster's list each time one begins or ends", async () => {
+    const jobsDir = mkdtempSync(join(tmpdir(), "millrace-heard-"));
+    let [now, lists, isAway] = [1000, 0, false];
+    const runners = new Runners(
+      jobsDir,
+      () => {},
+      () => now,
+    );
+    const specs = ["ended", "running", "forced"].map((jobId) => jobSpec({ jobId, query: "true" }));
+    const [ended = "", running = "", forced = ""] = specs.map(({ key }) => key);
+    const placer = {
+      place: async () => "handle",
+      async list() {
+        lists++;
+        if (isAway) throw new EngineUnreachable("The cluster does not answer.");
+        return new Map(specs.map(({ key }) => [key, { isRunning: true, reason: "" }]));
+      },
+      remove: async () => {},
+      close: async () => {},
+    };
+    const engine = await RunnerEngine.open({ isolation: "none", jobsDir, runners, placer, url: () => "http://server" });
+    for (const spec of specs) await engine.submit(spec);
+    /** Returns the states, and how many lists that took. */
+    const look = async (...keys: string[]) => {
+      const before = lists;
+      const seen = await engine
+        .observe(keys.map((key) => attemptNamed(key)))
+        .catch(() => new Map<string, Observation>());
+      return [...keys.map((key) => seen.get(key)?.state), lists - before];
+    };
+    assert.deepEqual(await look(ended, running), ["SUBMITTED", "SUBMITTED", 1]);
+    assert.deepEqual(await look(running), ["SUBMITTED", 1], "nobody has heard of it but the cluster");
+    for (const key of [ended, running, forced]) runners.claim(key, { instance: "instance-one", host: "node" });
+    runners.end(ended, report);
+    now += 100;
+    assert.deepEqual(await look(ended, running), ["EXITED", "RUNNING", 0]);
+    runners.order(forced, { force: true });
+    assert.deepEqual(await look(running, forced), ["RUNNING", "RUNNING", 1], "it may have been removed");
+    now += 950;
+    assert.deepEqual(await look(ended, running), ["EXITED", "RUNNING", 1], "the cluster may not answer any more");
+    isAway = true;
+    now += 950;
+    assert.deepEqual(await look(running), [undefined, 1]);
+    assert.deepEqual(await look(running), [undefined, 1], "nor now");
+    isAway = false;
+    now += 60_000;
+    await look(ended);
+    assert.deepEqual((await look(running)).at(-1), 1, "it is silent");
+    rmSync(jobsDir, { recursive: true });
   });
 });
 
@@ -278,6 +337,32 @@ describe("a runner that its cluster calls ended", () => {
   it("may run on for ever if it has no lease, unless the cluster knows for certain", async () => {
     assert.deepEqual(await states(false, false), ["RUNNING", ...Array(3).fill("LOST, may run on")]);
     assert.deepEqual(await states(true, false), ["RUNNING", "LOST", "LOST", "LOST"]);
+  });
+
+  it("before it claimed its attempt makes the job wait again, and fails it after the third time in a row", async () => {
+    const jobsDir = mkdtempSync(join(tmpdir(), "millrace-ended-"));
+    const runners = new Runners(jobsDir, () => {});
+    const seen: (string | undefined)[] = [];
+    const placer = {
+      place: async () => "handle",
+      list: async () => new Map(),
+      ended: async (keys: readonly string[]) =>
+        new Map(keys.map((key) => [key, { how: "no such program", isCertain: true }])),
+      remove: async () => {},
+      close: async () => {},
+    };
+    const options = { isolation: "none", jobsDir, runners, placer, url: () => "http://server", silenceMs: 0 } as const;
+    const engine = await RunnerEngine.open(options);
+    for (const attempt of [1, 2, 3]) {
+      const spec = jobSpec({ jobId: "unbegun", key: attemptKey("unbegun", attempt), query: "true" });
+      await engine.submit(spec);
+      const observed = await observeOne(engine, spec.key);
+      seen.push(observed.state, "why" in observed ? observed.why : "");
+      await engine.cleanup(spec.key);
+    }
+    const why = "its runner ended before it reached this server (no such program)";
+    assert.deepEqual(seen, ["ABSENT", why, "ABSENT", why, "LOST", why]);
+    rmSync(jobsDir, { recursive: true });
   });
 
   it("is quoted in short, whatever the cluster says", async () => {

@@ -1,6 +1,8 @@
 /** What a runner measures, and which limits it enforces. */
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { totalmem } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { JobSpec } from "../../../src/engines/engine.ts";
 import type { RemoteLimits } from "../../../src/engines/limit-words.ts";
@@ -39,6 +41,29 @@ describe("the limits of a runner", () => {
       await endOf(limits, query, { queryType: "PYTHON", name: "job.py" }),
       over("100 MiB of memory (server setting MILLRACE_JOB_MEMORY"),
     );
+  });
+
+  it("count the memory of a process that forbids an ordinary user to look at it", () => {
+    const script = `import ctypes, encodings.latin_1, os, sys, time
+runner = {"__name__": "runner"}
+exec(open(sys.argv[1], encoding="utf-8").read(), runner)
+if os.getuid() == 0:
+    os.setuid(65534)
+reader, writer = os.pipe()
+child = os.fork()
+if child == 0:
+    kept = bytearray(80 * 1024 * 1024)
+    ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
+    os.write(writer, b"x")
+    time.sleep(60)
+    os._exit(0)
+os.read(reader, 1)
+print(runner["proportional"](child))
+os.kill(child, 9)
+`;
+    const runner = join(import.meta.dirname, "../../../src/engines/runners/runner.py");
+    const memory = Number(execFileSync("python3", ["-c", script, runner], { encoding: "utf8" }));
+    assert.ok(memory >= 80 * mebibyte, `${memory} bytes`);
   });
 
   it("take a percentage as one of the memory of the runner's machine", async () => {

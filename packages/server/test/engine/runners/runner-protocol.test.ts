@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -64,9 +65,9 @@ describe("the runner protocol", () => {
   const sizeOf = async (answer: Response) => ((await answer.json()) as { size: number }).size;
 
   /** Starts the real runner with this code, and returns how it ended. */
-  async function startRunner(key: string, code: string, { runner = "", url = ground.server.url } = {}) {
+  async function startRunner(key: string, code: string, { runner = "", url = ground.server.url, folder = "" } = {}) {
     const variables = { MILLRACE_RUNNER_URL: url, MILLRACE_RUNNER_KEY: key, MILLRACE_RUNNER_CODE: code };
-    const env = { PATH: process.env["PATH"], ...variables };
+    const env = { PATH: process.env["PATH"], MILLRACE_RUNNER_FOLDER: folder, ...variables };
     const child = spawn("python3", ["-I", "-c", runner || (await readRunner())], {
       env,
       stdio: ["ignore", "ignore", "pipe"],
@@ -85,6 +86,13 @@ describe("the runner protocol", () => {
     // The first answer may have been lost, so only the second one counts.
     assert.equal((await post(key, first.token, "x", 0)).status, 401);
     assert.equal((await post(key, again.token, "x", 0)).status, 200);
+  });
+
+  it("tells a runner that claims its attempt the orders that were given before", async () => {
+    const { key, code } = await submitted();
+    ground.server.runners.order(key, { force: false });
+    const answer = await ground.call(routes.runnerClaim, key, code, runner("instance-one"));
+    assert.deepEqual(((await answer.json()) as { orders: object }).orders, { cancel: true, force: false });
   });
 
   it("gives an attempt to one of many runners that ask at the same time", async () => {
@@ -140,6 +148,19 @@ describe("the runner protocol", () => {
     assert.equal((await ground.log(key)).length, 0);
   });
 
+  it("a runner leaves nothing of its job behind, however deep its folders are, and follows no links", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "millrace-left-"));
+    const [nodes, other] = [join(folder, "nodes"), join(folder, "other")];
+    for (const path of [nodes, other]) await mkdir(path);
+    await writeFile(join(other, "kept"), "");
+    // The path of the last one is longer than the system accepts.
+    const deep = `[(os.mkdir("d", 0o500 + 0o200 * (i < 2500)), os.chdir("d")) for i in range(2501)]`;
+    const { key, code } = await submitted(`ln -s '${other}' link; python3 -c 'import os; ${deep}'`);
+    assert.deepEqual(await startRunner(key, code, { folder: nodes }), { exit: 0, said: "" });
+    assert.deepEqual([await readdir(nodes), await readdir(other)], [[], ["kept"]]);
+    await rm(folder, { recursive: true });
+  });
+
   it("appends to the log only where it ends, and always tells its size", async () => {
     const { key, token } = await claimed();
     assert.equal(await sizeOf(await post(key, token, "one\n", 0)), 4);
@@ -148,6 +169,24 @@ describe("the runner protocol", () => {
     assert.equal(await sizeOf(await post(key, token, "ne\ntwo\n", 1)), 4, "an overlap");
     assert.equal(await sizeOf(await post(key, token, "two\n", 4)), 8);
     assert.equal(String(await ground.log(key)), "one\ntwo\n");
+  });
+
+  it("takes no piece of a log that is too large, whether its size is known before or not", async () => {
+    const { key, token } = await claimed();
+    const [piece, over] = ["x".repeat(1024 * 1024), routes.runnerLog.bodyLimit + 1];
+    const tooLarge = await ground.call(routes.runnerLog, key, token, Buffer.alloc(over), { offset: "0" });
+    assert.equal(tooLarge.status, 413);
+    const asked = request(`${ground.server.url}${routes.runnerLog.path}?key=${key}&offset=0`, {
+      ...{ method: "POST", agent: false },
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/octet-stream" },
+    });
+    // In chunks, because it does not end at once.
+    asked.write(piece);
+    asked.end(piece.repeat(2));
+    const [answer] = (await once(asked, "response")) as [IncomingMessage];
+    assert.equal(answer.statusCode, 413);
+    answer.resume();
+    assert.equal(await sizeOf(await post(key, token, piece, 0)), piece.length);
   });
 
   it("appends pieces once that arrive at the same time", async () => {

@@ -7,10 +7,14 @@ import { type ErrorPlace, StorageError } from "../../errors.ts";
 import { mostTold } from "../../http/bounds.ts";
 import type { HttpClient } from "../../http/client.ts";
 import type { HttpAnswer, HttpRequest } from "../../http/messages.ts";
+import { requireRoot } from "../../http/xml.ts";
 import type { Account } from "./account.ts";
 import { type Authorizer, authorizerOf } from "./authorizer.ts";
 import { toStorageError } from "./errors.ts";
 import type { parameters } from "./parameters.ts";
+
+/** Root element of a page of blobs or containers. */
+export const listRoot = "EnumerationResults";
 
 export interface AzRequest extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly method: HttpRequest["method"];
@@ -70,16 +74,19 @@ export class AzClient {
     });
   }
 
-  sendForBytes(request: AzRequest): Promise<Uint8Array> {
+  /** Returns the whole body. If the body is to be an XML document, `root` is the name of its root element. */
+  sendForBytes(request: AzRequest, root?: string): Promise<Uint8Array> {
     return retry(this.retryPolicy, request.signal, async () => {
       const answer = await this.#sendOnce(request);
-      if (answer.status < 300) return answer.bytes(mostTold);
-      throw await this.#toError(request, answer);
+      if (answer.status >= 300) throw await this.#toError(request, answer);
+      const bytes = await answer.bytes(mostTold);
+      if (root !== undefined) requireRoot(bytes, root, this.place(request.key));
+      return bytes;
     });
   }
 
-  async sendForText(request: AzRequest): Promise<string> {
-    return Buffer.from(await this.sendForBytes(request)).toString();
+  async sendForText(request: AzRequest, root?: string): Promise<string> {
+    return Buffer.from(await this.sendForBytes(request, root)).toString();
   }
 
   path(key: string): string {

@@ -3,12 +3,12 @@ import type { Entry } from "../../backend.ts";
 import { parseAnswer } from "../../http/parse-answer.ts";
 import { compareKeys } from "../../listing/key-order.ts";
 import type { Page, PageCall } from "../../listing/pages.ts";
-import type { AzClient } from "./client.ts";
+import { type AzClient, listRoot } from "./client.ts";
 import { readPage } from "./page-bytes.ts";
 
 export async function fetchPage(client: AzClient, call: PageCall): Promise<Page> {
   const query = queryOf(call);
-  const bytes = await client.sendForBytes({ method: "GET", key: "", query, signal: call.signal });
+  const bytes = await client.sendForBytes({ method: "GET", key: "", query, signal: call.signal }, listRoot);
   const { entries, next } = parseAnswer(client.place(""), () => readPage(bytes));
   const { startAfter } = call;
   // The store cannot start a listing after a given key, so it lists earlier keys too, which are left out here.

@@ -6,6 +6,7 @@ import type { GsClient } from "./client.ts";
 import { entryFields, type ObjectResource, toEntry } from "./object-resource.ts";
 
 interface ObjectList {
+  readonly kind?: string;
   readonly items?: readonly ObjectResource[];
   readonly prefixes?: readonly string[];
   readonly nextPageToken?: string;
@@ -15,7 +16,13 @@ export async function fetchPage(client: GsClient, call: PageCall): Promise<Page>
   const path = client.listPath;
   const query = queryOf(call);
   const list = await client.sendForJson<ObjectList>({ method: "GET", path, key: "", query, signal: call.signal });
-  const entries = parseAnswer(client.place(""), () => (list.items ?? []).map(toEntry));
+  const entries = parseAnswer(client.place(""), () => {
+    const { kind, items, prefixes, nextPageToken } = list;
+    // By its kind, an empty listing differs from the answer of something in place of the store.
+    const isList = kind === "storage#objects" || (items ?? prefixes ?? nextPageToken) !== undefined;
+    if (!isList) throw new Error("it is not a list of objects");
+    return (list.items ?? []).map(toEntry);
+  });
   for (const prefix of list.prefixes ?? []) entries.push(directoryEntry(prefix));
   return { entries: entries.filter(({ path: found }) => found !== call.startAfter), next: list.nextPageToken };
 }
@@ -25,7 +32,7 @@ export async function fetchPage(client: GsClient, call: PageCall): Promise<Page>
  * limited, one entry more is requested, and the caller leaves out the key itself.
  */
 function queryOf(call: PageCall): Record<string, string> {
-  const fields = `nextPageToken,prefixes,items(${entryFields})`;
+  const fields = `kind,nextPageToken,prefixes,items(${entryFields})`;
   const query: Record<string, string> = { prefix: call.prefix, fields };
   if (call.delimiter !== undefined) query["delimiter"] = call.delimiter;
   if (call.versions) query["versions"] = "true";

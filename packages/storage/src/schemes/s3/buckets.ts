@@ -10,7 +10,8 @@ const pageSize = "1000";
 
 export async function fetchBuckets(client: S3Client, { token, signal }: BucketCall): Promise<BucketPage> {
   const query = { "max-buckets": pageSize, ...(token === undefined ? {} : { "continuation-token": token }) };
-  const xml = await client.sendForText({ call: "list", method: "GET", key: "", query, signal });
+  const root = "ListAllMyBucketsResult";
+  const xml = await client.sendForText({ call: "list", method: "GET", key: "", query, root, signal });
   const names = Array.from(elements(xml, "Bucket"), ({ start, end }) => elementText(xml, "Name", start, end) ?? "");
   return { names, next: elementText(xml, "ContinuationToken") || undefined };
 }

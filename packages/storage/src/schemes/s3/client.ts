@@ -7,7 +7,7 @@ import type { ErrorPlace, StorageError } from "../../errors.ts";
 import { mostTold } from "../../http/bounds.ts";
 import type { HttpClient } from "../../http/client.ts";
 import type { HttpAnswer, HttpRequest } from "../../http/messages.ts";
-import { elementText } from "../../http/xml.ts";
+import { elementText, requireRoot } from "../../http/xml.ts";
 import { type Address, addressOf } from "./address.ts";
 import { type CallName, headersOfMembers } from "./call-members.ts";
 import { type CredentialSource, credentialSource } from "./credentials.ts";
@@ -31,7 +31,16 @@ export interface S3Request extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly onAttempt?: (attempt: number) => void;
 }
 
+/** A call whose answer is an XML document. */
+interface DocumentRequest extends S3Request {
+  /** Name of the root element of the answer. */
+  readonly root: string;
+}
+
 const errorRoot = /^\s*(<\?xml[^>]*\?>)?\s*<Error>/;
+
+/** Bytes of an error that are read. */
+const mostOfError = 65_536;
 
 const emptyHash = sha256Hex(new Uint8Array());
 
@@ -58,21 +67,25 @@ export class S3Client {
     return retry(this.retryPolicy, request.signal, (attempt) => this.#succeed(request, attempt));
   }
 
-  /** Returns the whole body. If the body breaks off, the call is retried. */
-  sendForBytes(request: S3Request): Promise<Uint8Array> {
-    return retry(this.retryPolicy, request.signal, async (attempt) =>
-      (await this.#succeed(request, attempt)).bytes(mostTold),
-    );
-  }
-
-  /** Returns the body as text. Throws if the body is an error, which some calls send with status 200. */
-  sendForText(request: S3Request): Promise<string> {
+  /**
+   * Returns the whole body. If the body breaks off or is not the expected document, the call is retried. Throws if the
+   * body is an error, which the store may send with status 200.
+   */
+  sendForBytes(request: DocumentRequest): Promise<Uint8Array> {
     return retry(this.retryPolicy, request.signal, async (attempt) => {
       const answer = await this.#succeed(request, attempt);
-      const text = await answer.text();
-      if (!errorRoot.test(text)) return text;
-      throw toStorageError(answer, text, this.place(request.key));
+      const bytes = await answer.bytes(mostTold);
+      const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 1024)).toString("latin1");
+      if (errorRoot.test(head))
+        throw toStorageError(answer, Buffer.from(bytes).toString("utf8", 0, mostOfError), this.place(request.key));
+      requireRoot(bytes, request.root, this.place(request.key));
+      return bytes;
     });
+  }
+
+  /** Returns the body as text, like `sendForBytes`. */
+  async sendForText(request: DocumentRequest): Promise<string> {
+    return Buffer.from(await this.sendForBytes(request)).toString("utf8");
   }
 
   /** Returns the region that requests are signed for. */

@@ -16,7 +16,14 @@ export async function copyObject(client: S3Client, from: string, to: string, cal
   const headers: Record<string, string> = { "x-amz-copy-source": sourceOf(client, from, call) };
   if (etag !== "") headers["x-amz-copy-source-if-match"] = `"${etag}"`;
   if (size > largestCopy) return copyInParts(client, to, { size, headers }, call);
-  await client.sendForText({ call: "copy", method: "PUT", key: to, headers, signal: call.signal });
+  await client.sendForText({
+    call: "copy",
+    method: "PUT",
+    key: to,
+    headers,
+    root: "CopyObjectResult",
+    signal: call.signal,
+  });
 }
 
 function sourceOf(client: S3Client, key: string, { version, source }: CopyCall): string {

@@ -6,7 +6,8 @@ import { decodeKey, readPage } from "./page-bytes.ts";
 
 export async function fetchPage(client: S3Client, call: PageCall): Promise<Page> {
   const query = call.versions ? versionsQuery(call) : keysQuery(call);
-  const bytes = await client.sendForBytes({ call: "list", method: "GET", key: "", query, signal: call.signal });
+  const root = call.versions ? "ListVersionsResult" : "ListBucketResult";
+  const bytes = await client.sendForBytes({ call: "list", method: "GET", key: "", query, root, signal: call.signal });
   return parseAnswer(client.place(""), () => (call.versions ? parseVersions(bytes) : parseKeys(bytes)));
 }
 
@@ -38,14 +39,20 @@ function versionsQuery(call: PageCall): Record<string, string> {
 
 function parseKeys(bytes: Uint8Array): Page {
   const { entries, members } = readPage(bytes, "Contents");
-  return { entries, next: members["NextContinuationToken"] };
+  const next = members["NextContinuationToken"];
+  if (members["IsTruncated"] === "true" && next === undefined) throw noWayOn();
+  return { entries, next };
 }
+
+/** The rest of a listing would otherwise count as not there. */
+const noWayOn = () => new Error("the page says that more keys follow, but not where the next page begins");
 
 /** Parses a page of versions. Leaves out delete markers, which are not objects. */
 function parseVersions(bytes: Uint8Array): Page {
   const { entries, members } = readPage(bytes, "Version");
   const key = members["NextKeyMarker"];
-  if (members["IsTruncated"] !== "true" || key === undefined) return { entries, next: undefined };
+  if (members["IsTruncated"] !== "true") return { entries, next: undefined };
+  if (key === undefined) throw noWayOn();
   const reached = members["EncodingType"] === "url" ? decodeKey(key) : key;
   return { entries, reached, next: JSON.stringify([reached, members["NextVersionIdMarker"] ?? ""]) };
 }

@@ -57,7 +57,11 @@ function listUploads(client: S3Client, key: string) {
 }
 
 async function isEmpty({ client, key, uploadId }: StartedUpload): Promise<boolean> {
-  const xml = await client.sendForText({ call: "list", method: "GET", key, query: { uploadId } });
+  const xml = await client.sendForText({
+    ...{ call: "list", method: "GET", key },
+    query: { uploadId },
+    root: "ListPartsResult",
+  });
   return elements(xml, "Part").next().done === true;
 }
 

@@ -30,7 +30,10 @@ export async function beginUpload(
   };
   const beginning = () => ({ asked, answered: performance.now() });
   try {
-    const uploadId = elementText(await client.sendForText(request), "UploadId");
+    const uploadId = elementText(
+      await client.sendForText({ ...request, root: "InitiateMultipartUploadResult" }),
+      "UploadId",
+    );
     if (uploadId === undefined)
       throw new StorageError(
         "failed",
@@ -84,7 +87,12 @@ export class MultipartUpload implements Upload {
 
   /** Copies a part inside the store. `headers` name the range of another object to copy. */
   async putCopy(part: number, headers: Readonly<Record<string, string>>, size: number): Promise<void> {
-    const xml = await this.#started.client.sendForText({ ...this.#partRequest(part), call: "copy", headers });
+    const xml = await this.#started.client.sendForText({
+      ...this.#partRequest(part),
+      call: "copy",
+      headers,
+      root: "CopyPartResult",
+    });
     this.#etags[part - 1] = elementText(xml, "ETag") ?? "";
     this.#size += size;
   }
@@ -118,6 +126,7 @@ export class MultipartUpload implements Upload {
       key,
       query: { uploadId },
       headers: { "content-type": "application/xml", ...conditionsOf(this.#call) },
+      root: "CompleteMultipartUploadResult",
       body: Buffer.from(completionXml(this.#etags, this.#checksums)),
       signal: this.#call.signal,
       onAttempt,

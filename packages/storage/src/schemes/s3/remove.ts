@@ -25,6 +25,7 @@ export async function removeObjects(client: S3Client, keys: readonly string[], c
     key: "",
     query: { delete: "" },
     headers: { "content-type": "application/xml", "content-md5": createHash("md5").update(body).digest("base64") },
+    root: "DeleteResult",
     body,
     signal: call.signal,
   });

@@ -5,7 +5,7 @@ import { checkedSize } from "../../check-count.ts";
 import { blankEntry, directoryEntry } from "../../entry.ts";
 import { unquoted } from "../../http/entry-from-headers.ts";
 import { parseAnswer } from "../../http/parse-answer.ts";
-import { decodeText } from "../../http/xml.ts";
+import { decodeText, requireRoot } from "../../http/xml.ts";
 import type { DavClient } from "./client.ts";
 
 const question = Buffer.from(
@@ -18,6 +18,7 @@ export async function properties(client: DavClient, key: string, depth: 0 | 1, c
   const headers = { depth: String(depth), "content-type": "application/xml; charset=utf-8" };
   const answer = await client.send({ method: "PROPFIND", key, headers, body: question, signal: call.signal });
   const xml = await answer.text();
+  requireRoot(xml, "multistatus", client.place(key));
   return parseAnswer(client.place(key), () => Array.from(responses(xml), toEntry));
 }
 

@@ -18,6 +18,7 @@ import {
   readFileSync,
   readSync,
   renameSync,
+  rmSync,
   statSync,
   truncateSync,
   unlinkSync,
@@ -35,6 +36,8 @@ import type { Identity } from "../processes/processes.ts";
 
 export interface Supervisor extends Identity {
   readonly bootId: string;
+  /** When the attempt began, in clock ticks since boot. Later than the start time if the supervisor waited for it. */
+  readonly began: string;
 }
 
 /** The PID namespace of a sandbox: its inode number, and the process id of its first process. */
@@ -42,6 +45,9 @@ interface SandboxInfo {
   readonly pid: number;
   readonly namespace: string;
 }
+
+/** Name of the file that describes the sandbox of the interpreter that waited for the attempt. */
+const waitingSandbox = "sandbox.waiting";
 
 /** Matches the names of files that the cleanup of an ended attempt keeps. */
 const kept = /^(claim|supervisor|log|exit|limit|usage|step\..*)$/;
@@ -89,6 +95,22 @@ export class AttemptFolder {
     for (const [name, mode] of folders) {
       makeFolder(this.file(name), mode);
       if (uid !== undefined) chownSync(this.file(name), name === "input" ? 0 : uid, uid);
+    }
+  }
+
+  /**
+   * Takes over the files of an interpreter that has waited for this attempt. Its sandbox keeps the folders, because it
+   * has mounted them. The working folder comes last: its owner decides which attempt has the user id. If something cannot
+   * be moved, deletes what was moved, and throws.
+   */
+  adopt(waiting: AttemptFolder): void {
+    const moves = { sandbox: waitingSandbox, log: "log", group: "group", input: "input", tmp: "tmp", work: "work" };
+    try {
+      for (const [name, to] of Object.entries(moves))
+        if (name !== "group" || existsSync(waiting.file(name))) renameSync(waiting.file(name), this.file(to));
+    } catch (error) {
+      for (const name of Object.values(moves)) rmSync(this.file(name), { recursive: true, force: true });
+      throw error;
     }
   }
 
@@ -155,13 +177,35 @@ export class AttemptFolder {
   }
 
   supervisor(): Supervisor | undefined {
-    const [pid, startTime, bootId] = this.#text("supervisor").trim().split(" ");
-    return pid && startTime && bootId ? { pid: Number(pid), startTime, bootId } : undefined;
+    const [pid, startTime, bootId, began = startTime] = this.#text("supervisor").trim().split(" ");
+    return pid && startTime && bootId && began ? { pid: Number(pid), startTime, bootId, began } : undefined;
+  }
+
+  /** Prevents a shell that has not started yet from supervising in this folder. Returns false if one has started. */
+  withdrawSupervisor(): boolean {
+    try {
+      writeFileSync(this.file("supervisor"), "server\n", { mode: 0o600, flag: "wx" });
+      return true;
+    } catch (error) {
+      // Without the folder, no shell can start in it.
+      if (codeOf(error) === "ENOENT") return true;
+      if (codeOf(error) !== "EEXIST") throw error;
+      return this.#text("supervisor") === "server\n";
+    }
   }
 
   /** Returns the sandbox of the current phase; undefined if the phase has no sandbox, or none yet. */
   sandbox(): SandboxInfo | undefined {
-    const text = this.#text("sandbox");
+    return this.#sandbox("sandbox");
+  }
+
+  /** Returns the sandbox of the interpreter that waited for this attempt; undefined if there is none. */
+  waitingSandbox(): SandboxInfo | undefined {
+    return this.#sandbox(waitingSandbox);
+  }
+
+  #sandbox(name: string): SandboxInfo | undefined {
+    const text = this.#text(name);
     const pid = /"child-pid": (\d+)/.exec(text)?.[1];
     const namespace = /"pid-namespace": (\d+)/.exec(text)?.[1];
     return pid && namespace ? { pid: Number(pid), namespace } : undefined;

@@ -35,29 +35,31 @@ export class AttemptProcesses {
   }
 
   /** Returns the processes to which a cancellation sends SIGTERM. */
-  of(folder: AttemptFolder): number[] {
+  async of(folder: AttemptFolder): Promise<number[]> {
     const info = folder.sandbox();
-    if (!info) return this.#search.all(belonging(this.#sort([folder]))).pids;
+    if (!info) return (await this.#search.all(belonging(this.#sort([folder])))).pids;
     // The kernel reuses the number of a namespace that has ended, so check that the first process is still in it.
     if (namespaceOf(info.pid) !== info.namespace) return [];
     // The first process of the namespace only waits for the others and ignores every signal but SIGKILL.
-    return this.#search.all(byNamespace(new Set([info.namespace]))).pids.filter((pid) => pid !== info.pid);
+    const { pids } = await this.#search.all(byNamespace(new Set([info.namespace])));
+    return pids.filter((pid) => pid !== info.pid);
   }
 
   /**
    * Returns the processes that these attempts still have. Set `ended` if the main process of each attempt's script has
    * exited: a faster search is then enough.
    */
-  left(folders: readonly AttemptFolder[], ended: boolean): Found {
+  async left(folders: readonly AttemptFolder[], ended: boolean): Promise<Found> {
     const sorted = this.#sort(folders);
     // When the first process of a PID namespace is killed, the kernel kills all others, and the first one exits last.
     const first = sorted.sandboxed.flatMap((folder) => {
       const info = folder.sandbox();
       return info && namespaceOf(info.pid) === info.namespace ? [info.pid] : [];
     });
+    first.push(...folders.flatMap(waitingProcess));
     if (sorted.users.size === 0 && sorted.marked.length === 0) return { pids: first, unclear: false };
     const belongs = belonging(sorted);
-    const { pids, unclear } = ended ? this.#search.left(belongs) : this.#search.all(belongs);
+    const { pids, unclear } = await (ended ? this.#search.left(belongs) : this.#search.all(belongs));
     return { pids: [...first, ...pids], unclear };
   }
 
@@ -66,9 +68,9 @@ export class AttemptProcesses {
     return folders.filter((folder) => hasOwnUser(folder) && this.#holds(folder) && !folder.sandbox());
   }
 
-  /** Whether the attempt runs as the server's user, without a PID namespace. */
-  isMarked(folder: AttemptFolder): boolean {
-    return !hasOwnUser(folder) && !folder.sandbox();
+  /** Whether the attempt runs without a PID namespace. */
+  isOpen(folder: AttemptFolder): boolean {
+    return !folder.sandbox();
   }
 
   #sort(folders: readonly AttemptFolder[]): Sorted {
@@ -79,9 +81,15 @@ export class AttemptProcesses {
    * Returns the ids of the shells that are about to start a phase of these attempts. Such a shell has the attempt's
    * folder as its working directory.
    */
-  starting(folders: readonly AttemptFolder[]): number[] {
-    return this.#search.all(byFolder(folders.map(({ path }) => path))).pids;
+  async starting(folders: readonly AttemptFolder[]): Promise<number[]> {
+    return (await this.#search.all(byFolder(folders.map(({ path }) => path)))).pids;
   }
+}
+
+/** Returns the first process in the sandbox of the interpreter that waited for the attempt, if there is one left. */
+function waitingProcess(folder: AttemptFolder): number[] {
+  const info = folder.waitingSandbox();
+  return info && namespaceOf(info.pid) === info.namespace ? [info.pid] : [];
 }
 
 function hasOwnUser(folder: AttemptFolder): boolean {

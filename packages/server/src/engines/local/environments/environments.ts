@@ -3,11 +3,12 @@
  * build gets little of the job: the files named in the requirements, and the variables that choose a package index.
  */
 import { createHash } from "node:crypto";
+import { join } from "node:path";
 import type { JobSpec } from "../../engine.ts";
 import { overDisk } from "../../limit-words.ts";
 import { indexIsLocal, indexVariables, namesFiles } from "../../phases/requirement-lines.ts";
 import { quote, words } from "../processes/shell.ts";
-import type { PlanInput } from "./plan-input.ts";
+import type { PlanInput, PlannedJob } from "./plan-input.ts";
 import { TeamEnvironments } from "./team-environments.ts";
 
 /**
@@ -43,11 +44,14 @@ export function environmentPhase(input: PlanInput): string {
   ].join("\n");
 }
 
-const environmentsOf = ({ tools, spec, isolation }: PlanInput) =>
+/** What decides which virtualenv a job gets. */
+type Chosen = Omit<PlannedJob, "scriptName">;
+
+const environmentsOf = ({ tools, spec, isolation }: Chosen) =>
   new TeamEnvironments(tools.envsDir, spec.teamId, isolation.level !== "none");
 
 /** Returns the id of the group that may enter the folder of the team's virtualenvs, if the attempt has a virtualenv. */
-export const groupOf = (input: PlanInput): number | undefined =>
+export const groupOf = (input: Chosen): number | undefined =>
   input.requirements === undefined ? undefined : environmentsOf(input).group;
 
 function ownUvLines({ uv, ownUv }: PlanInput["tools"]): string {
@@ -60,7 +64,7 @@ function ownUvLines({ uv, ownUv }: PlanInput["tools"]): string {
  * Returns the key of the virtualenv: a hash of everything that the build gets, except the files to which the
  * requirements refer. The script environment.sh adds these files to the key.
  */
-function keyOf({ spec, tools, interpreter, requirements, buildSettings: settings }: PlanInput): string {
+export function keyOf({ spec, tools, interpreter, requirements, buildSettings: settings }: Chosen): string {
   const { teamId, person } = spec;
   const { platform, arch } = process;
   const sorted = Object.entries(settings).sort(([a], [b]) => (a < b ? -1 : 1));
@@ -75,11 +79,12 @@ export function environmentFunctions(input: PlanInput): Record<string, string> {
   const { isolation, folder, interpreter, tools, spec } = input;
   const readable = [...(interpreter?.folders ?? []), ...(tools.uv ? [tools.uv] : [])];
   const python = interpreter?.path ?? "";
-  const script = (name: string) => folder.file(`input/${name}`);
+  const seen = (name: string) => join(isolation.place(folder), name);
+  const script = (name: string) => seen(`input/${name}`);
   const own = tools.uv === undefined && tools.ownUv ? { programs: quote(tools.ownUv.folder) } : {};
   const text = ".millrace-requirements.txt";
   const fill = (cache: string, compile: string) =>
-    `/bin/sh ${quote(folder.file("build/build.sh"))} "$MILLRACE_VENV" ${words(python, text)} "$uv" ${words(cache, compile)}`;
+    `/bin/sh ${quote(seen("build/build.sh"))} "$MILLRACE_VENV" ${words(python, text)} "$uv" ${words(cache, compile)}`;
   // Without isolation, jobs can write to the virtualenv and Python compiles modules on import, so the build need not.
   const build = (building: "files" | "work") =>
     isolation.enter({
@@ -90,7 +95,7 @@ export function environmentFunctions(input: PlanInput): Record<string, string> {
   const environments = groupOf(input);
   const wheels = { user: keeper, writable: quote(envs), environments, command: fill(cache, "") };
   const settled = indexIsLocal(spec) ? ["own"] : [];
-  const staged = [script("requirements.txt"), folder.file("build/files"), ...settled];
+  const staged = [script("requirements.txt"), seen("build/files"), ...settled];
   const stage = words(python, "-I", script("stage.py"), ...staged);
   return {
     stage: isolation.enter({ folder, readable, building: "work", command: stage }),

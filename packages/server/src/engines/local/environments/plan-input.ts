@@ -29,9 +29,9 @@ interface OwnUv {
   readonly folder: string;
 }
 
-export interface PlanInput {
+/** A job and what it runs with: the part of the plan that does not depend on the attempt. */
+export interface PlannedJob {
   readonly spec: LocalSpec;
-  readonly folder: AttemptFolder;
   readonly isolation: Isolation;
   readonly tools: Toolbox;
   readonly scriptName: string;
@@ -40,6 +40,10 @@ export interface PlanInput {
   readonly requirements: string | undefined;
   /** Variables for building the virtualenv, without those that contain paths of this attempt. */
   readonly buildSettings: Readonly<Record<string, string>>;
+}
+
+export interface PlanInput extends PlannedJob {
+  readonly folder: AttemptFolder;
   /** The `cgroup.procs` files of the control group. A process that writes 0 to them joins the group. */
   readonly groups: readonly string[];
   /** Maximum open files per process; 0 leaves the limit unchanged. */

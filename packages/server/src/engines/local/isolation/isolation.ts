@@ -3,6 +3,7 @@
  * isolation levels share one interface; docs/security.md says what each level guarantees.
  */
 import { execFile } from "node:child_process";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import type { IsolationLevel } from "../../engine.ts";
 import type { WarehouseView } from "../../warehouse-view.ts";
@@ -61,6 +62,8 @@ export interface Isolation {
   clearUser(folder: AttemptFolder): Promise<void>;
   /** Releases a user id. The caller makes sure that this user has no files or processes left. */
   freeUser(uid: number, folder: AttemptFolder): void;
+  /** Passes the user id of a waiting interpreter on to an attempt. */
+  handUser(from: AttemptFolder, to: AttemptFolder): void;
   /** Whether the attempt still owns its user id. */
   holdsUser(folder: AttemptFolder): boolean;
   /** Kills all processes of the attempt's user at once. Does nothing if the attempt no longer owns its user id. */
@@ -69,6 +72,11 @@ export interface Isolation {
    * Returns the job's temporary folder as the job sees it; undefined if the job uses the machine's temporary folder.
    */
   temporary(folder: AttemptFolder): string | undefined;
+  /**
+   * Returns the attempt's folder as the job sees it. In a sandbox it has the same path for every job, so that a sandbox
+   * can be made before it is known which job will run in it.
+   */
+  place(folder: AttemptFolder): string;
   /** Returns the temporary folder for building the job's virtualenv, as the build sees it. */
   buildTemporary(folder: AttemptFolder): string;
   /** Returns shell lines that `exec` the command inside the isolation. They run in the attempt's folder. */
@@ -141,11 +149,15 @@ export class NoIsolation implements Isolation {
   async takeUser(): Promise<undefined> {}
   async clearUser(): Promise<void> {}
   freeUser(): void {}
+  handUser(): void {}
   async endUser(): Promise<void> {}
   holdsUser(): boolean {
     return true;
   }
   temporary(): undefined {}
+  place(folder: AttemptFolder): string {
+    return folder.path;
+  }
   buildTemporary(folder: AttemptFolder): string {
     return folder.file("build/tmp");
   }
@@ -264,6 +276,10 @@ export class UserIsolation implements Isolation {
     this.#options.users.give(uid, folder.key);
   }
 
+  handUser(from: AttemptFolder, to: AttemptFolder): void {
+    this.#options.users.hand(to.owner(), from.key, to.key);
+  }
+
   holdsUser(folder: AttemptFolder): boolean {
     return this.#options.users.isHeldBy(folder.owner(), folder.key);
   }
@@ -274,6 +290,10 @@ export class UserIsolation implements Isolation {
 
   temporary(folder: AttemptFolder): string {
     return folder.file("tmp");
+  }
+
+  place(folder: AttemptFolder): string {
+    return folder.path;
   }
 
   buildTemporary(folder: AttemptFolder): string {
@@ -345,6 +365,10 @@ export class SandboxIsolation implements Isolation {
     this.#options.users?.users.give(uid, folder.key);
   }
 
+  handUser(from: AttemptFolder, to: AttemptFolder): void {
+    this.#options.users?.users.hand(to.owner(), from.key, to.key);
+  }
+
   holdsUser(folder: AttemptFolder): boolean {
     return this.#options.users?.users.isHeldBy(folder.owner(), folder.key) ?? true;
   }
@@ -355,6 +379,10 @@ export class SandboxIsolation implements Isolation {
 
   temporary(): string {
     return "/tmp";
+  }
+
+  place(): string {
+    return this.#options.sandbox.place;
   }
 
   buildTemporary(): string {
@@ -388,13 +416,13 @@ export class SandboxIsolation implements Isolation {
     const attempt = { path: folder.path, ...accounts(uid), readable, shared, own, cwd, tmp };
     const view = words(...sandbox.words(attempt, filter !== undefined));
     const how = building === undefined ? "--ro-bind" : "--bind";
-    // `--dir` creates the parent of the virtualenv with permissions that let the job traverse it. The folder
+    // `--dir` creates the parents of the virtualenv with permissions that let the job traverse them. The folder
     // in `writable`, if set, contains the virtualenv and is the only mount: hard links do not work across two mounts.
-    const venv = `\${MILLRACE_VENV:+--dir "\${MILLRACE_VENV%/*}" ${how} "$MILLRACE_VENV" "$MILLRACE_VENV"}`;
+    const venv = `\${MILLRACE_VENV:+--dir "\${MILLRACE_VENV%/*/*}" --dir "\${MILLRACE_VENV%/*}" ${how} "$MILLRACE_VENV" "$MILLRACE_VENV"}`;
     const mount = writable === undefined ? venv : `--bind ${writable} ${writable}`;
     const shown = tools === undefined ? "" : `--ro-bind ${tools} ${tools} `;
     const become = users ? `${words(...becoming(users.programs.setpriv, uid, groupsOf(inside)))} ` : "";
-    const started = startInside(folder.file(environment), command);
+    const started = startInside(join(sandbox.place, environment), command);
     const rules = filter === undefined ? "" : ` ${filterDescriptor}<${quote(filter)}`;
     return [
       `  exec ${defaults(programs)} ${view} ${shown}${mount} ${words(...sandbox.seal())} -- \\`,

@@ -17,6 +17,7 @@ import { promisify } from "node:util";
 import type { IsolationLevel } from "../../engine.ts";
 import { AttemptFolder } from "../attempt/attempt-folder.ts";
 import type { EngineFolders } from "../engine-folders.ts";
+import { byFolder, ProcessSearch, signalAll } from "../processes/processes.ts";
 import {
   becoming,
   type Isolation,
@@ -182,7 +183,9 @@ function userOptions(
   avoid?: (users: readonly number[]) => Promise<ReadonlySet<number>>,
 ): UserOptions {
   const setpriv = needed(programs, "setpriv");
-  const users = new JobUsers({ range, root: folders.root, inUse: usersInUse(folders.jobs), avoid, isTemporary });
+  // A waiting interpreter that could not be killed keeps its user id, too.
+  const inUse = new Map([folders.waiting, folders.jobs].flatMap((folder) => [...usersInUse(folder)]));
+  const users = new JobUsers({ range, root: folders.root, inUse, avoid, isTemporary });
   return { programs: { ...programs, setpriv }, range, users };
 }
 
@@ -191,6 +194,7 @@ function userOptions(
  * have ended and are not cleaned up yet.
  */
 function usersInUse(jobs: string): Map<number, string> {
+  if (!existsSync(jobs)) return new Map();
   return new Map(readdirSync(jobs).map((key) => [new AttemptFolder(jobs, key).owner(), key]));
 }
 
@@ -299,6 +303,8 @@ async function tryOut(isolation: Isolation, root: string): Promise<void> {
       cause: error,
     });
   } finally {
+    // On a full disk, a sandbox that failed to start waits for ever.
+    signalAll((await new ProcessSearch().all(byFolder([folder.path]))).pids, "SIGKILL");
     await folder.remove();
     if (uid !== undefined) isolation.freeUser(uid, folder);
   }

@@ -24,7 +24,7 @@ export interface SandboxOptions {
 }
 
 export interface SandboxedAttempt {
-  /** The attempt's folder, which contains input, work and tmp. */
+  /** The attempt's folder on the machine, which contains input, work and tmp. */
   readonly path: string;
   /** The file that the job sees as /etc/passwd. */
   readonly passwd: string;
@@ -56,6 +56,11 @@ export class Sandbox {
     this.#system = systemFolders();
   }
 
+  /** The path at which every job sees its attempt's folder. */
+  get place(): string {
+    return join(this.#options.folders.jobs, "job");
+  }
+
   /**
    * Returns arguments that make the parent folders of all mounts read-only. These folders are in a tmpfs, and no limit
    * counts what a job would write there. The arguments must come after the last mount, because a mount may have to
@@ -72,6 +77,7 @@ export class Sandbox {
   words({ path, passwd, group, readable, shared, own, cwd, tmp }: SandboxedAttempt, filtered: boolean): string[] {
     const { bwrap, folders, jobPaths, hidden, settingFiles, memory } = this.#options;
     const { root } = folders;
+    const { place } = this;
     const extra = [...new Set([...readable, ...settingFiles])].filter((folder) => !isSystem(folder));
     const mounted = [...extra, ...jobPaths.map((jobPath) => jobPath.path), root];
     return [
@@ -89,11 +95,11 @@ export class Sandbox {
       ...jobPaths.flatMap((jobPath) => [jobPath.mode === "ro" ? "--ro-bind" : "--bind", jobPath.path, jobPath.path]),
       ...hidden.filter((file) => this.#shows(file)).flatMap((file) => ["--ro-bind", "/dev/null", file]),
       // An earlier mount may include the data folder. This tmpfs hides all of it except the mounts that follow.
-      ...["--tmpfs", root, "--dir", folders.jobs, "--dir", path, "--dir", folders.environments],
-      ...["--ro-bind", join(path, "input"), join(path, "input")],
-      ...own.flatMap((name) => ["--bind", join(path, name), join(path, name)]),
+      ...["--tmpfs", root, "--dir", folders.jobs, "--dir", place, "--dir", folders.environments],
+      ...["--ro-bind", join(path, "input"), join(place, "input")],
+      ...own.flatMap((name) => ["--bind", join(path, name), join(place, name)]),
       ...below(root, shared),
-      ...["--chdir", join(path, cwd)],
+      ...["--chdir", join(place, cwd)],
     ];
   }
 

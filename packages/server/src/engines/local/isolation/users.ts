@@ -92,6 +92,13 @@ export class JobUsers {
     this.#free.push(uid);
   }
 
+  /** Passes a user id on, with the files of its holder. Returns false if `from` does not have the id. */
+  hand(uid: number, from: string, to: string): boolean {
+    if (this.#holders.get(uid) !== from) return false;
+    this.#holders.set(uid, to);
+    return true;
+  }
+
   /** Returns the reserved user ids that no attempt has. */
   free(): readonly number[] {
     return this.#free;

@@ -1,6 +1,7 @@
 /** Finds and signals processes of this machine, using /proc. */
 import { readdirSync, readFileSync, readlinkSync, statfsSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { setImmediate as others } from "node:timers/promises";
 
 /**
  * Environment variable with the attempt's key. It identifies a job's processes if the job has neither its own user id
@@ -47,7 +48,7 @@ export const startTimeOf = (pid: number): string | undefined => statOf(pid)?.sta
  * Returns the milliseconds since a process of this boot started, even if the process has exited. Clock changes do not
  * affect the result.
  */
-export function ageOf({ startTime }: Identity): number {
+export function ageOf({ startTime }: Pick<Identity, "startTime">): number {
   const before = (Number(startTimeOf(process.pid)) - Number(startTime)) / ticksPerSecond;
   return (before + process.uptime()) * 1000;
 }
@@ -82,6 +83,9 @@ export interface Found {
  */
 export type Belonging = "ours" | "foreign" | "stranger" | "unclear";
 
+/** Number of processes that a search examines before other work runs: jobs decide how many processes there are. */
+const slice = 256;
+
 /** Searches all processes of the machine for those of certain attempts. */
 export class ProcessSearch {
   #strangers = new Set<number>();
@@ -92,7 +96,7 @@ export class ProcessSearch {
    */
   #unclear = new Map<number, number>();
 
-  all(belongs: (pid: number) => Belonging): Found {
+  all(belongs: (pid: number) => Belonging): Promise<Found> {
     return this.#find(belongs, new Set());
   }
 
@@ -101,7 +105,7 @@ export class ProcessSearch {
    * process ids that belonged to no job within the last second. The kernel does not reuse an id so soon. Only the main
    * process of an attempt can belong to no job at first and to a job later, and that process has exited.
    */
-  left(belongs: (pid: number) => Belonging): Found {
+  left(belongs: (pid: number) => Belonging): Promise<Found> {
     if (performance.now() - this.#strangersSince > strangerMs) {
       this.#strangers.clear();
       this.#strangersSince = performance.now();
@@ -109,12 +113,14 @@ export class ProcessSearch {
     return this.#find(belongs, this.#strangers);
   }
 
-  #find(belongs: (pid: number) => Belonging, strangers: Set<number>): Found {
+  async #find(belongs: (pid: number) => Belonging, strangers: Set<number>): Promise<Found> {
     const pids: number[] = [];
     let unclear = false;
+    let looked = 0;
     for (const name of readdirSync("/proc")) {
       const pid = Number(name);
       if (!Number.isInteger(pid) || strangers.has(pid)) continue;
+      if (++looked % slice === 0) await others();
       const whose = this.#settle(pid, belongs(pid));
       if (whose === "ours") pids.push(pid);
       else if (whose === "unclear") unclear = true;
@@ -227,7 +233,7 @@ function workingFolderOf(pid: number): string | undefined {
   }
 }
 
-export function signalAll(pids: readonly number[], signal: "SIGTERM" | "SIGKILL"): void {
+export function signalAll(pids: readonly number[], signal: "SIGTERM" | "SIGKILL" | "SIGSTOP" | "SIGCONT"): void {
   for (const pid of pids) {
     try {
       process.kill(pid, signal);

@@ -65,6 +65,11 @@ export class Starter {
     this.#child.stdin?.write(`${folder}\n`);
   }
 
+  /** Asks the starter to start an interpreter that waits for an attempt, in this folder. */
+  startWaiting(folder: string): void {
+    this.start(`waiting ${folder}`);
+  }
+
   #spawn(): ChildProcess {
     const nothing = openSync("/dev/null", "r+");
     // A detached child has its own session, so that Ctrl-C in the server's terminal does not stop the jobs.

@@ -1,4 +1,5 @@
 /** Queries on datasets, and on the projects and namespaces that contain them. */
+import { setImmediate as others } from "node:timers/promises";
 import { versionStatus } from "@millrace/contract";
 import type { Selectable, Updateable } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
@@ -117,47 +118,102 @@ export const placeOf = (db: Db, teamId: number, id: number) =>
 
 /**
  * Lists datasets in the order of their full names, with long texts shortened, starting after the dataset with id
- * `after`. The rest of that dataset's project is read first, then the rest of its namespace, then the rest of the team.
- * Each of these steps follows an index on names, so nothing is sorted.
+ * `after`. One namespace is read after the other, and one project after the other, each in the order of an index, so
+ * that no statement reads or sorts more than it returns. Projects may be empty: `nextLook` is awaited before each batch
+ * of them.
  */
 export async function listDatasets(
   db: Db,
   teamId: number,
   after: number | undefined,
   limit: number,
+  nextLook: () => Promise<void> = others,
 ): Promise<PlacedDataset[]> {
   const cursor = after === undefined ? undefined : await placeOf(db, teamId, after);
-  const all = inOrder(db, teamId);
-  const within = all.where("namespaces.id", "=", cursor?.namespace_id ?? 0);
-  const steps = cursor
-    ? [
-        within.where("projects.id", "=", cursor.project_id).where("datasets.name", ">", cursor.name),
-        within.where("projects.name", ">", cursor.project_name),
-        all.where("namespaces.name", ">", cursor.namespace_name),
-      ]
-    : [all];
-  const found: PlacedRow[] = [];
-  for (const step of steps) if (found.length < limit) found.push(...(await step.limit(limit - found.length).execute()));
+  const found = cursor ? await datasetsOf(db, cursor.project_id, cursor.name, limit) : [];
+  if (found.length < limit)
+    for await (const projectId of usedProjects(db, teamId, cursor, nextLook)) {
+      found.push(...(await datasetsOf(db, projectId, "", limit - found.length)));
+      if (found.length === limit) break;
+    }
   return found.map(toPlaced);
 }
 
-/**
- * SQL for datasets in name order. SQLite keeps the order of cross joins; with inner joins it would read all datasets
- * and sort them.
- */
-const inOrder = (db: Db, teamId: number) =>
+/** Returns the datasets of a project whose names come after this one. */
+const datasetsOf = async (db: Db, projectId: number, after: string, limit: number): Promise<PlacedRow[]> =>
+  (await datasetsAfter(db, { projectId, after, limit })).rows;
+
+const datasetsAfter = prepared<{ projectId: number; after: string; limit: number }>()((db, value) =>
+  placed(db)
+    .select([beginning<string | null>("datasets.description").as("description"), ifShort("datasets.attrs").as("attrs")])
+    .where("datasets.project_id", "=", value("projectId"))
+    .where("datasets.name", ">", value("after"))
+    .orderBy("datasets.name")
+    .limit(value("limit")),
+);
+
+/** Number of namespaces or projects that are looked up at a time. */
+const batch = 50;
+
+/** Yields the projects that have datasets, in the order of their full names, starting after one of them. */
+async function* usedProjects(
+  db: Db,
+  teamId: number,
+  after: Awaited<ReturnType<typeof placeOf>>,
+  nextLook: () => Promise<void>,
+): AsyncGenerator<number> {
+  if (after) yield* usedProjectsOf(db, after.namespace_id, after.project_name, nextLook);
+  for (let name = after?.namespace_name ?? ""; ; ) {
+    await nextLook();
+    const { rows } = await namespacesAfter(db, { teamId, name });
+    for (const { id } of rows) yield* usedProjectsOf(db, id, "", nextLook);
+    if (rows.length < batch) return;
+    name = rows.at(-1)?.name ?? name;
+  }
+}
+
+async function* usedProjectsOf(
+  db: Db,
+  namespaceId: number,
+  after: string,
+  nextLook: () => Promise<void>,
+): AsyncGenerator<number> {
+  for (let name = after; ; ) {
+    await nextLook();
+    const { rows } = await projectsAfter(db, { namespaceId, name });
+    for (const { id, first } of rows) if (first !== null) yield id;
+    if (rows.length < batch) return;
+    name = rows.at(-1)?.name ?? name;
+  }
+}
+
+const namespacesAfter = prepared<{ teamId: number; name: string }>()((db, value) =>
   db
     .selectFrom("namespaces")
-    .crossJoin("projects")
-    .crossJoin("datasets")
-    .whereRef("projects.namespace_id", "=", "namespaces.id")
-    .whereRef("datasets.project_id", "=", "projects.id")
-    .where("namespaces.team_id", "=", teamId)
-    .select(placedColumns)
-    .select([beginning<string | null>("datasets.description").as("description"), ifShort("datasets.attrs").as("attrs")])
-    .orderBy("namespaces.name")
-    .orderBy("projects.name")
-    .orderBy("datasets.name");
+    .select(["id", "name"])
+    .where("team_id", "=", value("teamId"))
+    .where("name", ">", value("name"))
+    .orderBy("name")
+    .limit(batch),
+);
+
+/** Projects with one of their datasets. As a condition, PostgreSQL would make that a join with all datasets. */
+const projectsAfter = prepared<{ namespaceId: number; name: string }>()((db, value) =>
+  db
+    .selectFrom("projects")
+    .select(["id", "name"])
+    .select(({ selectFrom }) =>
+      selectFrom("datasets")
+        .select("datasets.id")
+        .whereRef("datasets.project_id", "=", "projects.id")
+        .limit(1)
+        .as("first"),
+    )
+    .where("namespace_id", "=", value("namespaceId"))
+    .where("name", ">", value("name"))
+    .orderBy("name")
+    .limit(batch),
+);
 
 export async function placedDataset(db: Db, id: number): Promise<PlacedDataset | undefined> {
   const query = placed(db).select(["datasets.description", "datasets.attrs"]).where("datasets.id", "=", id);

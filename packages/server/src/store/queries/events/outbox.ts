@@ -34,9 +34,28 @@ interface Heard {
   readonly heard: boolean;
 }
 
-const hasRoom = (teamId: ReturnType<typeof sql.ref>) =>
-  sql<boolean>`not exists (select 1 from outbox as full_outbox where full_outbox.team_id = ${teamId}
-    limit 1 offset ${sql.lit(outboxRoom - 1)})`;
+const taken = prepared<{ teamId: number }>()((db, value) =>
+  db
+    .selectFrom((eb) =>
+      eb.selectFrom("outbox").select("id").where("team_id", "=", value("teamId")).limit(outboxRoom).as("taken"),
+    )
+    .select(({ fn }) => fn.countAll<number | string>().as("count")),
+);
+
+/** Returns how many more events the team's outbox takes. */
+const roomIn = async (db: Db, teamId: number): Promise<number> =>
+  outboxRoom - Number((await taken(db, { teamId })).rows[0]?.count ?? 0);
+
+/**
+ * Returns the ids of the rows for whose events there is room. Asked once for each team, not in the statement that
+ * inserts the events: it would count the outbox again for each of thousands.
+ */
+async function idsWithRoom(db: Db, rows: readonly Heard[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const [teamId, own] of Map.groupBy(rows, ({ team_id }) => team_id))
+    found.push(...own.slice(0, await roomIn(db, teamId)).map(({ id }) => id));
+  return found;
+}
 
 /**
  * Notes that jobs or pipelines have just changed their status. Inserts events for those whose new status a receiver
@@ -44,14 +63,16 @@ const hasRoom = (teamId: ReturnType<typeof sql.ref>) =>
  */
 const noteMoved = (kind: "job" | "pipeline") => async (db: Db, moved: readonly Heard[]) => {
   for (const { id, team_id } of moved) noteChange(db, `${kind}s`, team_id, id);
-  const ids = moved.flatMap(({ id, heard }) => (heard ? [id] : []));
+  const ids = await idsWithRoom(
+    db,
+    moved.filter(({ heard }) => heard),
+  );
   if (ids.length === 0) return;
   const table = `${kind}s`;
   await sql`insert into outbox (team_id, kind, subject, name, status, message, at, created_at)
     select team_id, ${sql.lit(kind)}, id, name, status, substr(error_message, 1, ${sql.lit(messageLength)}),
       finished_at, created_at
-    from ${sql.table(table)} where id in (${sql.join(ids)}) and ${hasRoom(sql.ref(`${table}.team_id`))}
-    order by id`.execute(db);
+    from ${sql.table(table)} where id in (${sql.join(ids)}) order by id`.execute(db);
 };
 
 export const noteJobs = noteMoved("job");
@@ -96,16 +117,7 @@ const filled = prepared<object>()((db) =>
 export const teamsWithOutbox = async (db: Db): Promise<number[]> => (await filled(db, {})).rows.map(({ id }) => id);
 
 /** Whether the team's outbox is at its limit, so that events are dropped. */
-export const isOutboxFull = async (db: Db, teamId: number): Promise<boolean> =>
-  (
-    await db
-      .selectFrom("outbox")
-      .select("id")
-      .where("team_id", "=", teamId)
-      .limit(1)
-      .offset(outboxRoom - 1)
-      .execute()
-  ).length > 0;
+export const isOutboxFull = async (db: Db, teamId: number): Promise<boolean> => (await roomIn(db, teamId)) <= 0;
 
 /** Removes and returns the team's oldest events; the caller must create their deliveries in the same transaction. */
 export async function takeOutbox(db: Db, teamId: number, limit: number): Promise<OutboxRow[]> {

@@ -140,15 +140,17 @@ const ownerOfOpen = prepared<{ jobId: string; attempt: number }>()((db, value) =
     .leftJoin("memberships", (join) =>
       join.onRef("memberships.team_id", "=", "jobs.team_id").onRef("memberships.user_id", "=", "jobs.user_id"),
     )
+    .leftJoin("tokens", "tokens.id", "jobs.token_id")
     .select(["jobs.user_id", "jobs.team_id", "jobs.scopes", "users.username"])
     .select(["teams.name as team_name", "memberships.role"])
+    .select(["jobs.token_id", "tokens.id as found_token_id", "tokens.revoked_at", "tokens.expires_at"])
     .where("attempts.job_id", "=", value("jobId"))
     .where("attempts.attempt", "=", value("attempt"))
     .where("users.disabled_at", "is", null),
 );
 /**
- * Returns the user, team, role and scopes of an open attempt's job; undefined if the attempt is closed or the user
- * disabled.
+ * Returns the user, team, role and scopes of an open attempt's job, and the access token that the job remembers;
+ * undefined if the attempt is closed or the user disabled.
  */
 export const findAttemptOwner = async (db: Db, jobId: string, attempt: number) =>
   (await ownerOfOpen(db, { jobId, attempt })).rows[0];

@@ -375,7 +375,8 @@ async function bytesBefore(db: Db, jobs: readonly Rewritten[]): Promise<Map<stri
 }
 
 /**
- * Changes the owners of jobs that have not started, in one statement. Fields of a spec that are shortened (`cut`) must
+ * Changes the owners of jobs that have not started, in one statement. The jobs then remember no access token, because
+ * the one that they remembered was not of the new owner. Fields of a spec that are shortened (`cut`) must
  * stay the same, because their full texts in `texts` are not updated. The caller passes a limited number of jobs.
  */
 export async function reassignJobs(
@@ -387,9 +388,19 @@ export async function reassignJobs(
   const rows = changes.map(({ id, user_id, scopes, spec }) => sql`(${id}, ${String(user_id)}, ${scopes}, ${spec})`);
   await sql`
     with fresh (job, new_user, new_scopes, new_spec) as (values ${sql.join(rows)})
-    update jobs set user_id = cast(new_user as integer), scopes = new_scopes, spec = new_spec from fresh
+    update jobs set user_id = cast(new_user as integer), scopes = new_scopes, spec = new_spec, token_id = null from fresh
     where jobs.id = job and jobs.status in (${sql.join(states)})`.execute(db);
 }
+
+/** Sets the access token that these jobs remember, except for jobs that have begun before. */
+export const setTokenOfJobs = (db: Db, ids: readonly string[], tokenId: number | null, states: readonly JobStatus[]) =>
+  db
+    .updateTable("jobs")
+    .set({ token_id: tokenId })
+    .where("id", "in", ids)
+    .where("status", "in", states)
+    .where("retried", "=", 0)
+    .execute();
 
 export async function newestJobId(db: Db): Promise<string | undefined> {
   const row = await db.selectFrom("jobs").select("id").orderBy("id", "desc").limit(1).executeTakeFirst();

@@ -207,6 +207,18 @@ const waiting = prepared<{ limit: number }>()((db, value) =>
  */
 export const readySchedules = async (db: Db, limit: number) => (await waiting(db, { limit })).rows;
 
+export type Switching = Pick<ScheduleRow, "id" | "team_id" | "is_paused">;
+
+/** Lists schedules some of whose pipelines are still to be paused or resumed, ordered by id. */
+export const switchingSchedules = (db: Db, limit: number): Promise<Switching[]> =>
+  db
+    .selectFrom("schedules")
+    .select(["id", "team_id", "is_paused"])
+    .where("switching", "is not", null)
+    .orderBy("id")
+    .limit(limit)
+    .execute();
+
 /** Lists active schedules that should have fired before this time but have not, ordered by id. */
 export async function lateSchedules(
   db: Db,

@@ -2,16 +2,17 @@
  * Writes the plan of an attempt: a shell function for each phase. The supervisor runs these functions in the attempt's
  * folder.
  */
-import { readyProgram } from "../../datachain/plug-ins/plug-ins.ts";
-import { jobPython } from "../../runtimes/runtime.ts";
-import { runtimeOf } from "../../runtimes/runtimes.ts";
-import type { InsideScript } from "../phases/inside-scripts.ts";
-import { splitRevision } from "../phases/job-script.ts";
-import { type Phase, phases } from "../phases/steps.ts";
-import type { LocalSpec } from "./attempt/local-spec.ts";
-import { environmentFunctions, environmentPhase, groupOf } from "./environments/environments.ts";
-import type { PlanInput } from "./environments/plan-input.ts";
-import { quote, words } from "./processes/shell.ts";
+import { join } from "node:path";
+import { readyProgram } from "../../../datachain/plug-ins/plug-ins.ts";
+import { jobPython } from "../../../runtimes/runtime.ts";
+import { runtimeOf } from "../../../runtimes/runtimes.ts";
+import type { InsideScript } from "../../phases/inside-scripts.ts";
+import { splitRevision } from "../../phases/job-script.ts";
+import { type Phase, phases } from "../../phases/steps.ts";
+import type { LocalSpec } from "../attempt/local-spec.ts";
+import { environmentFunctions, environmentPhase, groupOf } from "../environments/environments.ts";
+import type { PlanInput } from "../environments/plan-input.ts";
+import { quote, words } from "../processes/shell.ts";
 
 export function writePlan(input: PlanInput): string {
   const bodies: Record<Phase, string | undefined> = {
@@ -30,6 +31,18 @@ export function writePlan(input: PlanInput): string {
     ...functions,
   ].join("");
 }
+
+/** Priority at which a waiting interpreter imports the library, if the server can raise it again for the job. */
+const importNiceness = 10;
+const isRoot = process.getuid?.() === 0;
+
+/** Returns the plan of an interpreter that waits for a job: the query with an unknown script of this name. */
+export const writeWaitingPlan = (input: PlanInput, venv: string): string =>
+  [
+    `MILLRACE_VENV=${quote(venv)}\nniceness=${isRoot ? importNiceness : ""}\n`,
+    define("confine", confine(input)),
+    define("query", `  confine\n${enterQuery(input)}`),
+  ].join("");
 
 const define = (name: string, body: string) => `${name}() {\n${body}\n}\n`;
 
@@ -50,7 +63,9 @@ export function confine({
 const enter = ({ isolation, folder }: PlanInput, command: string, readable: readonly string[] = []) =>
   isolation.enter({ folder, readable, command });
 
-const script = ({ folder }: PlanInput, name: InsideScript) => folder.file(`input/${name}`);
+/** Returns the path of a file in the input folder, as the job sees it. */
+const given = ({ folder, isolation }: PlanInput, name: string) => join(isolation.place(folder), "input", name);
+const script = (input: PlanInput, name: InsideScript) => given(input, name);
 
 function repositoryPhase(input: PlanInput): string {
   const { url, revision } = splitRevision(input.spec.repository ?? "");
@@ -68,11 +83,11 @@ export const scriptComesLast = ({ repository, script, files }: LocalSpec, script
 export const queryFile = "query";
 
 function filesPhase(input: PlanInput): string | undefined {
-  const { spec, scriptName, folder } = input;
+  const { spec, scriptName } = input;
   const names = spec.files.flatMap(({ name }, index) => [String(index), name]);
   if (scriptComesLast(spec, scriptName)) names.push(queryFile, scriptName);
   if (names.length === 0) return undefined;
-  return enter(input, words("/bin/sh", script(input, "files.sh"), folder.file("input"), ...names));
+  return enter(input, words("/bin/sh", script(input, "files.sh"), given(input, ""), ...names));
 }
 
 /**
@@ -89,7 +104,7 @@ const venvOf = ({ requirements }: PlanInput) => (requirements ? "  read -r MILLR
  */
 function datasetsPhase(input: PlanInput): string {
   const { folder, isolation, interpreter } = input;
-  const command = `${python(input)} -I ${words(folder.file(`input/${readyProgram}`))}`;
+  const command = `${python(input)} -I ${words(given(input, readyProgram))}`;
   return (
     venvOf(input) + isolation.enter({ ...teamAccess(input), folder, readable: interpreter?.folders ?? [], command })
   );
@@ -98,7 +113,9 @@ function datasetsPhase(input: PlanInput): string {
 /** What a command gets of its team: the warehouse and the virtualenvs. */
 const teamAccess = (input: PlanInput) => ({ store: input.spec.store ?? undefined, environments: groupOf(input) });
 
-function queryPhase(input: PlanInput): string {
+const queryPhase = (input: PlanInput): string => venvOf(input) + enterQuery(input);
+
+function enterQuery(input: PlanInput): string {
   const { spec, folder, isolation, interpreter, scriptName } = input;
   const runtime = runtimeOf(spec.queryType);
   const command = (
@@ -107,7 +124,7 @@ function queryPhase(input: PlanInput): string {
       : runtime.command(scriptName, spec.query)
   ).map((word) => (word === jobPython ? python(input) : quote(word)));
   const readable = interpreter?.folders ?? [];
-  return venvOf(input) + isolation.enter({ ...teamAccess(input), folder, readable, command: command.join(" ") });
+  return isolation.enter({ ...teamAccess(input), folder, readable, command: command.join(" ") });
 }
 
 /** Variables that are read-only in bash. If `/bin/sh` is bash, exporting any of them would end the shell. */
