@@ -240,7 +240,7 @@ describe("the order of locks on PostgreSQL", { timeout: 300_000 }, () => {
   /** Resolves when a claim waits for another one. */
   async function someClaimWaits(): Promise<void> {
     const waiting = sql`select 1 from pg_locks where locktype = 'advisory' and not granted`;
-    while ((await waiting.execute(store.db)).rows.length === 0);
+    while ((await waiting.execute(store.db)).rows.length === 0) await sleep(5);
   }
 
   it("a claim takes what is free, and waits for no row that somebody else is about to change", async () => {

@@ -20,7 +20,7 @@ const signals = { fast: "SIGINT", immediate: "SIGQUIT", kill: "SIGKILL" } as con
 export class PostgresCluster {
   readonly #folder: string;
   readonly #programs: PostgresPrograms;
-  readonly #port: number;
+  #port: number;
   readonly #flags: readonly string[];
 
   /** Creates and starts a new server. */
@@ -30,7 +30,7 @@ export class PostgresCluster {
     await giveTo(programs.user, folder);
     const cluster = new PostgresCluster(folder, programs, await steadyPort(), []);
     await cluster.#initialise();
-    await cluster.up();
+    await cluster.#firstStart();
     return cluster;
   }
 
@@ -51,6 +51,18 @@ export class PostgresCluster {
 
   get #data(): string {
     return join(this.#folder, "data");
+  }
+
+  /** Nobody knows the port yet, so the server gets another one if somebody took it in the meantime. */
+  async #firstStart(): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#start();
+      } catch (error) {
+        if (tries === 20) throw error;
+        this.#port = await steadyPort();
+      }
+    }
   }
 
   /**

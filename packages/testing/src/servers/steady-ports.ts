@@ -5,11 +5,11 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 
-/** Returns different ports that are free now. */
+/** Returns different ports that are free now. Processes with successive ids begin some ports apart. */
 export async function steadyPorts(count: number): Promise<number[]> {
   const probes: Server[] = [];
   const ports: number[] = [];
-  for (let offset = process.pid; ports.length < count; offset++) {
+  for (let offset = process.pid * 7; ports.length < count; offset++) {
     const port = 20_000 + (offset % 12_000);
     const probe = createServer().listen(port, "127.0.0.1");
     const [event] = await Promise.race([once(probe, "listening").then(() => ["free"]), once(probe, "error")]);
