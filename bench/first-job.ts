@@ -32,7 +32,7 @@ export async function measureFirstJob(): Promise<Measurement[]> {
       otherIs: "venv, pip install and python by hand",
     });
     return [
-      compare("first job with the dataset library, on an empty data folder", "<= 0.3", seconds({ ours, other })),
+      compare("first job with the dataset library, on an empty data folder", "<= 0.15", seconds({ ours, other })),
       compare("the next, with one requirement more", "<= 0.15", seconds({ ours: oursMore, other: otherMore })),
     ];
   } finally {

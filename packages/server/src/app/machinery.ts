@@ -59,6 +59,7 @@ export async function startMachinery(
   const onWarmStart = (outcome: "hit" | "miss") => metrics.warmStarts.add({ outcome });
   const wiring = { folder, log, faults, onChange, warehouses: places, onWarmStart };
   const engine = await parts.start(localEngine(config, wiring));
+  void engine.prepare();
   beforeRivalExit.add(() => endAll(engine));
   metrics.waitingInterpreters = () => engine.waitingInterpreters;
   const blobs = await claimedBlobs(folder, config, serverId);

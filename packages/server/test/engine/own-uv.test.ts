@@ -175,10 +175,60 @@ function ownUv(level: IsolationLevel): void {
 
   // Slow, and independent of the isolation level.
   if (level !== "uid") return;
+  const tools = () => readdir(join(fixture.dataDir, "tools"));
+  const nowhere = { ...settings, PIP_INDEX_URL: "http://127.0.0.1:9/simple", PIP_FIND_LINKS: "" };
+
+  async function until(happened: () => Promise<boolean>): Promise<void> {
+    for (const deadline = Date.now() + 120_000; !(await happened()); await sleep(10)) assert.ok(Date.now() < deadline);
+  }
+
+  /** Opens the engine without uv, and begins to install it before any job needs it. */
+  async function prepareWith(jobEnvironment: Record<string, string>): Promise<void> {
+    await engine.close();
+    await rm(join(fixture.dataDir, "tools"), { recursive: true });
+    engine = await fixture.open({ uv: "auto", jobEnvironment });
+    await engine.prepare();
+    await until(async () => (await tools()).includes("uv.log"));
+  }
+
+  /** Waits until no installation is under way. */
+  const settled = () =>
+    promisify(execFile)("flock", ["-w", "120", join(fixture.dataDir, "tools/uv.lock"), "true"]).then(() => {});
+
+  it("need not wait for uv if the server has installed it before", async () => {
+    await prepareWith(settings);
+    await settled();
+    assert.match(await run("# early", "print('it runs')"), /^Building virtualenv[\s\S]*it runs\n$/);
+  });
+
+  it("wait for uv while the server installs it", async () => {
+    await prepareWith(settings);
+    const log = await run("# at the same time", "print('it runs')");
+    assert.match(log, /^Waiting for uv, which is being installed\nBuilding virtualenv[\s\S]*it runs\n$/);
+  });
+
+  it("install uv if the server was stopped while it installed it", async () => {
+    await prepareWith(settings);
+    await engine.close();
+    await settled();
+    engine = await fixture.open({ uv: "auto", jobEnvironment: settings });
+    const log = await run("# after a stop", "print('it runs')");
+    assert.match(log, /^Installing uv [\s\S]*it runs\n$/);
+    assert.ok(!(await tools()).includes("uv.new"), "what was left of the first try is gone");
+  });
+
+  it("install uv if the server could not, as without a network when the machine started", async () => {
+    await prepareWith(nowhere);
+    await until(async () => !(await tools()).some((name) => name === "uv.new" || name === "uv.failed"));
+    await settled();
+    await engine.close();
+    engine = await fixture.open({ uv: "auto", jobEnvironment: settings });
+    assert.match(await run("# with a network", "print('it runs')"), /^Installing uv [\s\S]*it runs\n$/);
+  });
+
   it("are built by pip if uv is not available, and the log says why", async () => {
     await engine.close();
     await rm(join(fixture.dataDir, "tools"), { recursive: true });
-    const nowhere = { ...settings, PIP_INDEX_URL: "http://127.0.0.1:9/simple", PIP_FIND_LINKS: "" };
     engine = await fixture.open({ uv: "auto", jobEnvironment: nowhere });
     const log = await run("# nothing but comments", "print('it runs')");
     assert.match(log, /uv could not be installed, so pip builds this virtualenv, .*ERROR.*\n[\s\S]*it runs\n$/);

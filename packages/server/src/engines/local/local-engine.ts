@@ -18,6 +18,7 @@ import { LogMarks } from "./attempt/log-marks.ts";
 import { Sweeper } from "./attempt/sweeper.ts";
 import type { EngineFolders } from "./engine-folders.ts";
 import { CompileEnvironments, compileMark } from "./environments/compile-environments.ts";
+import { EarlyUv } from "./environments/early-uv.ts";
 import { Interpreters } from "./environments/interpreters.ts";
 import { KeptEnvironments } from "./environments/kept-environments.ts";
 import type { Toolbox } from "./environments/plan-input.ts";
@@ -84,6 +85,7 @@ export class LocalEngine implements Engine {
   readonly #cgroups: Cgroups | undefined;
   readonly #starter: Starter;
   readonly #compiling: CompileEnvironments;
+  readonly #earlyUv: EarlyUv;
   readonly #planner: Planner;
   readonly #files: AttemptFiles;
   readonly #warm: WarmStarts;
@@ -154,6 +156,7 @@ export class LocalEngine implements Engine {
       onChange: (folder, what) => this.#onWord(folder, what),
     });
     const variables = new Variables(options.jobEnvironment, isolation, folders.cache);
+    this.#earlyUv = new EarlyUv(tools, this.interpreters, variables.ofOperator);
     this.#planner = new Planner({ isolation, interpreters: this.interpreters, tools, variables });
     this.#files = new AttemptFiles({ isolation, cgroups, limits, variables, scripts });
     this.#warm = new WarmStarts({
@@ -164,6 +167,11 @@ export class LocalEngine implements Engine {
     const shared = { bootId, level: isolation.level, cgroups, processes: this.#processes };
     this.#watch = new AttemptWatch({ ...shared, limits, logs: this.#logs });
     this.#sweeper = new Sweeper({ ...shared, endUser: (folder) => isolation.endUser(folder) });
+  }
+
+  /** Begins to install in the background what the first jobs will need. */
+  async prepare(): Promise<void> {
+    await this.#earlyUv.install();
   }
 
   /** Number of interpreters that wait for a job. */
@@ -449,6 +457,7 @@ export class LocalEngine implements Engine {
     await this.#warm.close();
     this.#starter.close();
     this.#compiling.close();
+    this.#earlyUv.close();
     this.#cgroups?.close();
     this.#isolation.close();
   }

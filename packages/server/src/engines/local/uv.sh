@@ -1,7 +1,8 @@
 # Installs uv into the data folder, once, if the machine has none: uv builds virtualenvs many times faster than pip.
-# environment.sh sources this script, with the server's rights. It sets the variable `uv`, or leaves the variable empty if
-# uv cannot be installed. Variables that the plan sets: tools (folder of the server's own programs), uv_version, uv_list
-# (requirements file with that version and its hashes), python. The file tool-env contains the operator's settings for jobs.
+# environment.sh and early-uv.sh source this script, with the server's rights. It sets the variable `uv`, or leaves the
+# variable empty if uv cannot be installed. Variables that they set: tools (folder of the server's own programs),
+# uv_version, uv_list (requirements file with that version and its hashes), python, uv_settings (file with the operator's
+# settings for jobs).
 
 # Whether an installation failed within the last hour. Then it is not tried again: without access to the package registry,
 # every try takes a while.
@@ -13,7 +14,7 @@ uv_failed_lately() {
 # User settings and caches are not used. A virtualenv with pip takes longer to create than all the rest, so the
 # interpreter's own pip is used if it has one.
 fetch_uv() {
-  . ./tool-env
+  . "$uv_settings"
   if "$python" -I -m pip --version >/dev/null 2>&1; then
     set -- "$python" --target "$1"
   else
@@ -43,9 +44,13 @@ install_uv() {
 
 uv=$tools/uv-$uv_version/uv
 if [ ! -x "$uv" ]; then
-  open_lock "$tools/uv.lock"
+  # A job that could open this file could hold the lock.
+  (umask 077 && true >>"$tools/uv.lock") || exit
   exec 8>"$tools/uv.lock"
-  until flock -x -w 1 8; do cancelled; done
+  if ! flock -x -n 8; then
+    echo "Waiting for uv, which is being installed"
+    until flock -x -w 1 8; do cancelled; done
+  fi
   if [ ! -x "$uv" ] && { uv_failed_lately || ! install_uv; }; then
     echo "uv could not be installed, so pip builds this virtualenv, which takes longer. $(cat "$tools/uv.failed")"
     uv=

@@ -57,7 +57,7 @@ export const groupOf = (input: Chosen): number | undefined =>
 function ownUvLines({ uv, ownUv }: PlanInput["tools"]): string {
   if (uv !== undefined || !ownUv) return "  tools=";
   const { version, list, script, folder } = ownUv;
-  return `  tools=${quote(folder)} uv_version=${version} uv_list=${quote(list)} uv_script=${quote(script)}`;
+  return `  tools=${quote(folder)} uv_version=${version} uv_list=${quote(list)} uv_script=${quote(script)} uv_settings=./tool-env`;
 }
 
 /**
