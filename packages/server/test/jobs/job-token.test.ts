@@ -282,7 +282,7 @@ curl -sf -H "Authorization: Bearer $MILLRACE_TOKEN" "$MILLRACE_URL/api/whoami" |
     });
 
     it("counts for the runs of a pipeline: the last who started or changed them answers for what they do", async () => {
-      await makeDataset({ store: server.store, client: admin }, "answered", "exit 0");
+      await makeDataset({ store: server.store, client: admin }, "answered", "sleep 600");
       const { id, client } = await accessToken();
       const job = await running(client);
       const other = await accessToken();
@@ -307,6 +307,8 @@ curl -sf -H "Authorization: Bearer $MILLRACE_TOKEN" "$MILLRACE_URL/api/whoami" |
       await waitForEnd(admin, await runOf(name));
       await clientOf(job).call(routes.rerunPipeline, { body: { name } });
       assert.equal(await rememberedBy(await runOf(name)), id, "run again");
+      await admin.call(routes.cancelPipeline, { body: { name } });
+      await waitForEnd(admin, await runOf(name));
       await job.end();
     });
 
