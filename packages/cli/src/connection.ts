@@ -2,7 +2,7 @@
 import { ApiError, type Client, createClient, type ErrorCode } from "@millrace/contract";
 import { CliError, exitCodes, messageOf } from "./errors.ts";
 import { commandFor } from "./next-steps.ts";
-import { readSettings, type Settings, type SettingsFlags } from "./settings.ts";
+import { missingToken, readSettings, type Settings, type SettingsFlags } from "./settings.ts";
 
 type Fetch = typeof fetch;
 
@@ -19,13 +19,7 @@ export interface Connection {
 /** Connects to the server with the user's token. Throws if there is no token. */
 export async function connect(flags: SettingsFlags = {}): Promise<Connection> {
   const settings = await readSettings(flags);
-  if (!settings.token) {
-    throw new CliError("You are not signed in", {
-      why: `There is no token for ${settings.url.value} in the settings or in DATACHAIN_STUDIO_TOKEN`,
-      next: "millrace auth login",
-      exitCode: exitCodes.signInNeeded,
-    });
-  }
+  if (!settings.token) throw missingToken(settings);
   return openConnection(settings);
 }
 

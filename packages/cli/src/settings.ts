@@ -29,6 +29,8 @@ export interface Settings {
   readonly url: Setting;
   readonly token?: Setting | undefined;
   readonly team?: Setting | undefined;
+  /** A token that is not sent to this server, because only the project's file names the server. */
+  readonly withheld?: Setting | undefined;
 }
 export interface SettingsFlags {
   readonly url?: string | undefined;
@@ -37,7 +39,7 @@ export interface SettingsFlags {
 
 export type Level = "local" | "global" | "system";
 const levels: readonly Level[] = ["local", "global", "system"];
-type Key = keyof Settings;
+type Key = "url" | "token" | "team";
 type StoredSettings = { readonly [K in Key]?: string };
 
 /**
@@ -59,7 +61,33 @@ export async function readSettings(flags: SettingsFlags = {}, from = here(), amo
   };
   const found = { url: find("url", flags.url), token: find("token"), team: find("team", flags.team) };
   const { url, token } = found.url || found.token ? found : ownOfJob(from);
-  return { url: checkedUrl(url ?? { value: defaultUrl, source: "default" }), token, team: found.team };
+  const server = checkedUrl(url ?? { value: defaultUrl, source: "default" });
+  const ofToken = stored.find(({ path }) => path === token?.source)?.values;
+  if (token && server.source === settingsFile("local", from) && !isFor(ofToken, server.value))
+    return { url: server, team: found.team, withheld: token };
+  return { url: server, token, team: found.team };
+}
+
+/**
+ * Whether the settings file of a token names this server. Anybody can put the address of a server into the file of a
+ * project that others clone, so their tokens do not go there unless they say so themselves.
+ */
+const isFor = (ofToken: StoredSettings | undefined, server: string) =>
+  ofToken?.url !== undefined && URL.parse(ofToken.url)?.origin === URL.parse(server)?.origin;
+
+/** Says why there is no token for the server. */
+export function missingToken({ url, withheld }: Settings): CliError {
+  if (withheld)
+    return new CliError(`Your token was not sent to ${url.value}`, {
+      why: `Only the settings of this project, ${url.source}, name that server. The token in ${withheld.source} was not made for it`,
+      next: `If you trust that server, run millrace auth login --local, or add --url ${url.value} to the command`,
+      exitCode: exitCodes.signInNeeded,
+    });
+  return new CliError("You are not signed in", {
+    why: `There is no token for ${url.value} in the settings or in DATACHAIN_STUDIO_TOKEN`,
+    next: "millrace auth login",
+    exitCode: exitCodes.signInNeeded,
+  });
 }
 
 /**

@@ -7,6 +7,7 @@ import { after, beforeEach, describe, it } from "node:test";
 import {
   browserProgram,
   defaultUrl,
+  missingToken,
   readSettings,
   readStoredSettings,
   type Surroundings,
@@ -98,6 +99,25 @@ describe("settings come from the first of these sources", () => {
       token: { value: "token-global", source: settingsFile("global", from) },
       team: { value: "mine", source: settingsFile("local", from) },
     });
+  });
+  it("but a server that only the project names gets no token of the user, who may have cloned the project", async () => {
+    const project = (url: string, rest = "") => write(settingsFile("local", from), `[studio]\nurl = "${url}"\n${rest}`);
+    const withheld = async (surroundings = from) => {
+      const { token, withheld } = await readSettings({}, surroundings);
+      return [token?.value, withheld?.value];
+    };
+    write(settingsFile("global", from), studio("global"));
+    project("http://strange");
+    assert.deepEqual(await withheld(), [undefined, "token-global"]);
+    const { DATACHAIN_STUDIO_TOKEN } = env;
+    assert.deepEqual(await withheld(surroundings({ DATACHAIN_STUDIO_TOKEN })), [undefined, "token-variable"]);
+    assert.match(missingToken(await readSettings({}, from)).next ?? "", /--url http:\/\/strange/);
+    // What the user says counts, and so does the project's own token.
+    assert.deepEqual((await readSettings({ url: "http://strange" }, from)).token?.value, "token-global");
+    project("http://global/");
+    assert.deepEqual(await withheld(), ["token-global", undefined]);
+    project("http://strange", 'token = "its own"\n');
+    assert.deepEqual(await withheld(), ["its own", undefined]);
   });
   it("an empty variable counts as unset", async () => {
     writeAll();

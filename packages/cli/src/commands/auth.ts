@@ -3,7 +3,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Connection } from "../connection.ts";
 import { CliError, exitCodes, usageError } from "../errors.ts";
 import type { Output } from "../output.ts";
-import { type Level, readSettings, readStoredSettings, settingsFile, storeSettings } from "../settings.ts";
+import {
+  type Level,
+  missingToken,
+  readSettings,
+  readStoredSettings,
+  settingsFile,
+  storeSettings,
+} from "../settings.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
 
 /** Default number of days until a token expires. */
@@ -142,7 +149,7 @@ const logout: Handler<"auth logout"> = async ({ flags }, output) => {
 
 const token: Handler<"auth token"> = async (_input, output) => {
   const settings = await readSettings();
-  if (!settings.token) throw notSignedIn();
+  if (!settings.token) throw settings.withheld ? missingToken(settings) : notSignedIn();
   output.print(settings.token.value);
   return 0;
 };

@@ -4,7 +4,7 @@ import { openConnection, UnreachableError } from "../connection.ts";
 import { messageOf } from "../errors.ts";
 import type { Column, Output, Style } from "../output.ts";
 import { loadServer, type Server, serverConfig } from "../server.ts";
-import { readSettings, type Settings } from "../settings.ts";
+import { missingToken, readSettings, type Settings } from "../settings.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
 
 type Finding = Awaited<ReturnType<Server["diagnose"]>>[number];
@@ -34,7 +34,12 @@ async function diagnoseConnection(settings: Settings): Promise<Finding[]> {
   }
   const reached: Finding = { level: "ok", topic: "server", message: `${url} is ready` };
   if (!settings.token) {
-    return [reached, { level: "warn", topic: "sign-in", message: "not signed in", next: "millrace auth login" }];
+    const { message, next } = missingToken(settings);
+    const plain = { message: "not signed in", next: "millrace auth login" };
+    return [
+      reached,
+      { level: "warn", topic: "sign-in", ...(settings.withheld ? { message, next: next ?? "" } : plain) },
+    ];
   }
   try {
     const { username, teams } = await client.call(routes.whoAmI, {});

@@ -7,8 +7,11 @@ import { createHmac } from "node:crypto";
 import { Resolver } from "node:dns/promises";
 import { type ClientRequest, request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { isIP } from "node:net";
+import { connect, isIP, type LookupFunction } from "node:net";
+import type { Duplex } from "node:stream";
+import { connect as connectTls } from "node:tls";
 import type { AttemptResult } from "../domain/events/delivery-attempts.ts";
+import { CountedConnection } from "./counted-connection.ts";
 import { addressCheck } from "./public-addresses.ts";
 
 interface WebhookRequest {
@@ -43,8 +46,8 @@ export type SendWebhook = (request: WebhookRequest, stop: AbortSignal) => Promis
 const answerBytes = 64 * 1024;
 /** Maximum number of characters of the receiver's answer that are stored in the error of the delivery. */
 const shownCharacters = 200;
-/** Maximum number of TLS session tickets that a receiver may send. Servers usually send a few. */
-const mostTickets = 16;
+/** Maximum number of bytes that a receiver may send beside its answer to establish TLS, such as its certificates. */
+const tlsBytes = 64 * 1024;
 
 /**
  * Returns the function that sends webhook requests. This function never throws; its result says why a request failed.
@@ -122,17 +125,11 @@ interface Answer {
 
 function send(url: URL, request: WebhookRequest, { addresses, signal, version }: Way): Promise<Answer> {
   const body = Buffer.from(request.body);
-  const found = addresses.map((address) => ({ address, family: isIP(address) }));
-  const options: RequestOptions & { rejectUnauthorized: boolean } = {
+  const sent: Sent = { isTooLong: false };
+  const options: RequestOptions = {
     method: request.method,
-    agent: false,
     signal,
-    rejectUnauthorized: request.verifyTls,
-    lookup: (_name, asked, done) => {
-      const [first] = found;
-      if (asked.all) done(null, found);
-      else done(null, first?.address ?? "", first?.family);
-    },
+    createConnection: () => connectCounted(url, request, addresses, sent),
     headers: {
       "content-type": request.isForm ? "application/x-www-form-urlencoded" : "application/json",
       "content-length": body.length,
@@ -144,7 +141,6 @@ function send(url: URL, request: WebhookRequest, { addresses, signal, version }:
   };
   return new Promise((resolve, reject) => {
     const asking: ClientRequest = (url.protocol === "https:" ? httpsRequest : httpRequest)(url, options);
-    const sent = countAnswer(asking);
     // Once the response has begun, `readAnswer` decides the result.
     let answered = false;
     const fail = (error: Error) => answered || reject(error);
@@ -166,34 +162,38 @@ function send(url: URL, request: WebhookRequest, { addresses, signal, version }:
 }
 
 interface Sent {
-  /** Whether the receiver sent more bytes or TLS session tickets than allowed. */
+  /** Whether the receiver sent more bytes than allowed. */
   isTooLong: boolean;
 }
 
 /**
- * Aborts a request if its receiver sends too many bytes, counting all bytes of the connection. Node parses interim
- * responses and tiny chunks without a limit, which would block the event loop.
+ * Connects to one of these addresses. If the receiver sends too many bytes, counting all bytes of the connection, the
+ * request is aborted. Node parses interim responses, tiny chunks and TLS records without a limit, which would block the
+ * event loop.
  */
-function countAnswer(asking: ClientRequest): Sent {
-  const sent: Sent = { isTooLong: false };
-  let bytes = 0;
-  let tickets = 0;
-  const end = (what: string) => {
-    sent.isTooLong = true;
-    asking.destroy(new DeliveryProblem(`The receiver sent more than ${what} and has not answered yet.`));
+function connectCounted(
+  { protocol, hostname, port }: URL,
+  { verifyTls }: WebhookRequest,
+  addresses: readonly string[],
+  sent: Sent,
+): Duplex {
+  const isTls = protocol === "https:";
+  const host = hostname.replace(/^\[|\]$/g, "");
+  const found = addresses.map((address) => ({ address, family: isIP(address) }));
+  const lookup: LookupFunction = (_name, asked, done) => {
+    const [first] = found;
+    if (asked.all) done(null, found);
+    else done(null, first?.address ?? "", first?.family);
   };
-  asking.on("socket", (socket) => {
-    socket.on("data", (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes > answerBytes) end(`${answerBytes / 1024} KiB`);
-    });
-    // Session tickets do not count as data, and TLS does not limit their number.
-    socket.on("session", () => {
-      tickets += 1;
-      if (tickets > mostTickets) end(`${mostTickets} session tickets`);
-    });
+  const most = answerBytes + (isTls ? tlsBytes : 0);
+  const socket = connect({ host, port: Number(port || (isTls ? 443 : 80)), lookup });
+  const counted = new CountedConnection(socket, most, () => {
+    sent.isTooLong = true;
+    return new DeliveryProblem(`The receiver sent more than ${most / 1024} KiB and has not answered yet.`);
   });
-  return sent;
+  if (!isTls) return counted;
+  const servername = isIP(host) ? "" : host;
+  return connectTls({ socket: counted, host, servername, rejectUnauthorized: verifyTls });
 }
 
 /** Reads the receiver's answer. If the answer is too long, returns only its beginning. */
