@@ -234,7 +234,7 @@ describe("lineage", () => {
     await putVersion(server.store, "two", { uuid: two, needs: [{ uuid: one }] });
     await server.store.write(async (db) => {
       const [first = 0, second = 0] = [await versionIdOf(db, 1, one), await versionIdOf(db, 1, two)];
-      await putDependencies(db, first, [{ needs_version_id: second }]);
+      await putDependencies(db, { teamId: 1, versionId: first }, [{ needs_version_id: second }]);
     });
     assert.deepEqual(edgesOf(await lineage({ dataset: "one", direction: "upstream" })), ["one > two", "two > one"]);
   });

@@ -136,9 +136,31 @@ describe("quotas of uploads and logs", () => {
     assert.ok(texts.bytes >= 600_000 && texts.bytes < 601_000, String(texts.bytes));
     await assert.rejects(
       register("second"),
-      isRefused(/texts of dataset versions\) take 586 KiB, .* quota of the team is 1 MiB/),
+      isRefused(/texts and dependencies of dataset versions\) take 586 KiB, .* quota of the team is 1 MiB/),
     );
     assert.equal((await client.call(routes.getTeamUsage, { params })).texts.bytes, texts.bytes, "nothing was kept");
+  });
+
+  it("dependencies of versions count toward the same quota, by the space that they take in the database", async () => {
+    const { client: own } = await addTeam("depending");
+    const params = { team_name: "depending" };
+    await client.call(routes.updateTeam, { params, body: { max_text_bytes: 2 * mebibyte } });
+    const used = async () => (await client.call(routes.getTeamUsage, { params })).texts.bytes;
+    const register = async (name: string, count: number, bytes: number) => {
+      const uri = (index: number) => `s3://${String(index).padStart(bytes - 5, "x")}`;
+      const before = await used();
+      await own.call(routes.registerVersion, {
+        body: { name, dependencies: Array.from({ length: count }, (_, index) => uri(index)) },
+      });
+      return (await used()) - before;
+    };
+    const none = await register("none", 0, 100);
+    assert.equal((await register("short", 10, 100)) - none, 10 * 300);
+    // An entry of the index that is longer takes a page.
+    assert.equal((await register("long", 10, 1000)) - none, 10 * (100 + 2000 + 4096));
+    const before = await used();
+    await assert.rejects(register("many", 1000, 1000), isRefused(/quota of the team is 2 MiB/));
+    assert.equal(await used(), before, "nothing was kept");
   });
 
   it("beyond the log quota the oldest logs are deleted, counted on disk, and the newest stays", async () => {

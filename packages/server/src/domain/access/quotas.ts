@@ -125,7 +125,7 @@ async function requireTextsWithin(
   if (quota === null || used + added <= quota) return;
   throw new ApiError(
     "wrong_state",
-    `There is no room for more long texts: those of the team ${team.name} (scripts, requirements, params and variables of jobs, texts of dataset versions) take ${sizeText(used)}, another ${sizeText(added)} would be added, and the quota of the team is ${sizeText(quota)} (max_text_bytes, ${settings.texts}). A text that several jobs share counts once; variables count for each job. Reuse the same script, attach long texts as files, or ask an administrator of the server for a larger quota.`,
+    `There is no room for more long texts: those of the team ${team.name} (scripts, requirements, params and variables of jobs, texts and dependencies of dataset versions) take ${sizeText(used)}, another ${sizeText(added)} would be added, and the quota of the team is ${sizeText(quota)} (max_text_bytes, ${settings.texts}). A text that several jobs share counts once; variables count for each job. Reuse the same script, attach long texts as files, or ask an administrator of the server for a larger quota.`,
   );
 }
 

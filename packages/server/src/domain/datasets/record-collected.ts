@@ -81,7 +81,7 @@ export async function recordVersions(db: Db, teamId: number, found: Found): Prom
     const id = ids.get(version.uuid);
     if (id === undefined) continue;
     await nextTurn();
-    await putDependencies(db, id, await needsOf(version, idOf));
+    await putDependencies(db, { teamId, versionId: id }, await needsOf(version, idOf));
   }
   for (const { jobId, uuid, isCreator } of found.jobs) {
     const id = await idOf(uuid);

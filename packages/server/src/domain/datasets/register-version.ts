@@ -84,8 +84,8 @@ async function register(
     job_id: job?.id ?? null,
   };
   const id = await insertVersion(db, row);
-  await requireRoomForTexts(db, team, textBytesOf(row), quotas);
-  await putDependencies(db, id, needs);
+  const added = await putDependencies(db, { teamId: team.id, versionId: id }, needs);
+  await requireRoomForTexts(db, team, textBytesOf(row) + added, quotas);
   if (job) await linkJob(db, job.id, id, true);
   const name = `${fullName(reference)}@${writeVersion(numbers)}`;
   await noticeVersions(db, [{ datasetId, name }], job?.id ?? null, now);

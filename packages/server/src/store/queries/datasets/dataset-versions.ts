@@ -59,8 +59,17 @@ export const versionIdOf = async (db: Db, teamId: number, uuid: string): Promise
 /** A dependency of a version: another version, or data at a storage URI. */
 export type Need = { readonly needs_version_id: number } | { readonly needs_uri: string };
 
-/** Sets the dependencies of a version, replacing those stored before. */
-export async function putDependencies(db: Db, versionId: number, needs: readonly Need[]): Promise<void> {
+/**
+ * Sets the dependencies of a version, replacing those stored before. They count as long texts of the team. Returns by how
+ * many bytes they take more space than those before.
+ */
+export async function putDependencies(
+  db: Db,
+  { teamId, versionId }: { readonly teamId: number; readonly versionId: number },
+  needs: readonly Need[],
+): Promise<number> {
+  const added = sumOf(needs.map(needBytes)) - (await dependencyBytes(db, versionId));
+  await addUsage(db, teamId, "texts", added);
   await db.deleteFrom("dataset_dependencies").where("version_id", "=", versionId).execute();
   const rows = needs.map((need) => ({ version_id: versionId, needs_version_id: null, needs_uri: null, ...need }));
   await eachPart(rows, (part) =>
@@ -70,6 +79,35 @@ export async function putDependencies(db: Db, versionId: number, needs: readonly
       .onConflict((c) => c.doNothing())
       .execute(),
   );
+  return added;
+}
+
+const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, number) => sum + number, 0);
+
+/** Bytes of a dependency beside its URI: its row and its entries in the indexes. */
+const rowBytes = 100;
+/** A URI is in the row and in an index. A longer one takes a page of its own in the index. */
+const longUri = 480;
+const pageBytes = 4096;
+
+/** Returns the bytes that a dependency takes in the store. */
+function needBytes(need: Need): number {
+  if (!("needs_uri" in need)) return rowBytes;
+  const bytes = Buffer.byteLength(need.needs_uri);
+  return rowBytes + 2 * bytes + (bytes > longUri ? pageBytes : 0);
+}
+
+async function dependencyBytes(db: Db, versionId: number): Promise<number> {
+  const bytes = sql`coalesce(octet_length(needs_uri), 0)`;
+  const { total } = await db
+    .selectFrom("dataset_dependencies")
+    .select(
+      sql<number | null>`sum(${sql.lit(rowBytes)} + 2 * ${bytes}
+        + case when ${bytes} > ${sql.lit(longUri)} then ${sql.lit(pageBytes)} else 0 end)`.as("total"),
+    )
+    .where("version_id", "=", versionId)
+    .executeTakeFirstOrThrow();
+  return Number(total ?? 0);
 }
 
 /**
