@@ -1,6 +1,9 @@
 /** `millrace auth`: sign in and out, approve logins, and share the settings with the `datachain` client. */
 import assert from "node:assert/strict";
-import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { dirname } from "node:path";
 import { describe, test } from "node:test";
 import { type ApiError, createClient, routes } from "@millrace/contract";
@@ -184,6 +187,32 @@ describe("millrace auth", { concurrency: 4 }, () => {
     await cli.json("job", "ls");
     assert.equal(await readFile(cli.path("work/.datachain/config"), "utf8"), '[studio]\nteam = "main"\n');
     assert.equal((await stat(cli.path("work/.datachain/config"))).mode & 0o777, 0o600);
+  });
+
+  test("a login opens a page only over HTTP, whatever the server answers", async () => {
+    const pages = ["file:///tmp/innocent.desktop", "https://example.invalid/auth/device-login"];
+    for (const page of pages) {
+      // Not a Millrace server, but one that answers what no Millrace would.
+      const server = createServer((request, response) => {
+        request.resume();
+        const login = { verification_uri: page, user_code: "AAAA-BBBB", device_code: "d", token_name: "x" };
+        const answer = request.url?.includes("/token") ? { message: "authorization_denied" } : login;
+        response.writeHead(answer === login ? 200 : 403, { "content-type": "application/json" });
+        response.end(JSON.stringify(answer));
+      }).listen(0, "127.0.0.1");
+      await once(server, "listening");
+      const cli = await create({ env: { DISPLAY: ":9" } });
+      await cli.write("xdg-open", `#!/bin/sh\necho "$1" >"${cli.path("opened")}"\n`);
+      await chmod(cli.path("work/xdg-open"), 0o755);
+      const { port } = server.address() as AddressInfo;
+      const env = { DISPLAY: ":9", PATH: `${cli.path("work")}:${process.env["PATH"]}` };
+      const login = await create({ url: `http://127.0.0.1:${port}`, env });
+      const { stdout } = await login.run("auth", "login");
+      assert.match(stdout, /^Open \S+\?code=AAAA-BBBB$/m);
+      const opened = await readFile(cli.path("opened"), "utf8").catch(() => "");
+      assert.equal(opened, page.startsWith("https:") ? `${page}?code=AAAA-BBBB\n` : "");
+      server.close();
+    }
   });
 
   test("one sign-in serves both: the datachain client finds token and team, and its logout counts here", async (t) => {

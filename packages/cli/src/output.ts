@@ -48,8 +48,12 @@ export class Output {
     this.#verbose = flags.verbose;
   }
 
-  /** Prints a result, as opposed to a note or progress. */
+  /** Prints a result, as opposed to a note or progress. On a terminal, without control characters. */
   print(text: string): void {
+    this.#say(this.#stdout.isTTY ? visible(text) : text);
+  }
+
+  #say(text: string): void {
     this.#stdout.write(`${text}\n`);
   }
 
@@ -82,13 +86,13 @@ export class Output {
     if (this.#quiet) return;
     this.clearProgress();
     const lineEnd = options.below && this.#stdout.isTTY && this.#stderr.isTTY ? "\n" : "";
-    this.#stderr.write(`${lineEnd}${this.#paint(this.#stderr, text, style)}\n`);
+    this.#stderr.write(`${lineEnd}${this.#paint(this.#stderr, visible(text), style)}\n`);
   }
 
   /** Shows a line of progress, only on a terminal. Each call overwrites the line of the previous call. */
   progress(text: string): void {
     if (this.#quiet || !this.showsProgress) return;
-    this.#stderr.write(`\r\u001b[2K${text}`);
+    this.#stderr.write(`\r\u001b[2K${visible(text)}`);
     this.#progressShown = true;
   }
 
@@ -112,7 +116,7 @@ export class Output {
    */
   table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): void {
     if (!this.#stdout.isTTY) {
-      for (const row of rows) this.print(columns.map(({ full }) => oneField(full(row))).join("\t"));
+      for (const row of rows) this.#say(columns.map(({ full }) => oneField(full(row))).join("\t"));
       return;
     }
     const wanted = columns.filter(({ short }) => short !== null);
@@ -122,10 +126,10 @@ export class Output {
     const shown = wanted.filter(hasRoom);
     const room = widths.filter(hasRoom);
     const titles = shown.map(({ title }) => title);
-    this.print(this.#paint(this.#stdout, this.#line(titles, room), "bold"));
+    this.#say(this.#paint(this.#stdout, this.#line(titles, room), "bold"));
     for (const [index, row] of rows.entries()) {
       const styles = shown.map(({ style }) => style?.(row) ?? "plain");
-      this.print(this.#line((texts[index] ?? []).filter(hasRoom), room, styles));
+      this.#say(this.#line((texts[index] ?? []).filter(hasRoom), room, styles));
     }
     const hidden = wanted.filter((_column, index) => widths[index] === 0 && texts.some((cells) => cells[index]));
     if (hidden.length > 0) this.note(`Columns that do not fit: ${hidden.map(({ title }) => title).join(", ")}`, "dim");
@@ -151,17 +155,17 @@ export class Output {
   /** Prints lines, with colors on a terminal. */
   lines(lines: readonly Line[]): void {
     for (const { text, style } of lines)
-      this.print(this.#stdout.isTTY ? this.#paint(this.#stdout, visible(text), style) : text);
+      this.#say(this.#stdout.isTTY ? this.#paint(this.#stdout, visible(text), style) : text);
   }
 
   /** Prints names and values. A value with several lines is printed below its name. */
   fields(pairs: readonly (readonly [string, string])[]): void {
     const width = Math.max(...pairs.map(([name]) => name.length)) + 2;
     for (const [name, value] of pairs) {
-      if (!this.#stdout.isTTY) this.print(`${name}\t${oneField(value)}`);
+      if (!this.#stdout.isTTY) this.#say(`${name}\t${oneField(value)}`);
       else if (value.includes("\n"))
-        this.print(`${this.#paint(this.#stdout, name, "dim")}\n${indented(visible(value))}`);
-      else this.print(`${this.#paint(this.#stdout, name.padEnd(width), "dim")}${visible(value)}`);
+        this.#say(`${this.#paint(this.#stdout, name, "dim")}\n${indented(visible(value))}`);
+      else this.#say(`${this.#paint(this.#stdout, name.padEnd(width), "dim")}${visible(value)}`);
     }
   }
 

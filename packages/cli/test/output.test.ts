@@ -111,6 +111,17 @@ describe("a table", () => {
     output.table(columns, [{ name: "\u001b[2Jevil\u0007", time: "" }]);
     assert.ok(!stdout.text.includes("\u001b") && !stdout.text.includes("\u0007"));
   });
+  it("removes them from results, notes and progress, too, and from nothing in a pipe", () => {
+    const { stdout, stderr, output } = screens({ terminal: true });
+    output.print("\u001b]0;owned\u0007\u001b[2J done");
+    output.note("\u001b[2Jnoted\u009b");
+    output.progress("10 %\u001b[2J");
+    assert.equal(stdout.text, "\ufffd]0;owned\ufffd\ufffd[2J done\n");
+    assert.equal(stderr.text, "\ufffd[2Jnoted\ufffd\n\r\u001b[2K10 %\ufffd[2J");
+    const piped = screens({ terminal: false });
+    piped.output.print("\u001b[2J");
+    assert.equal(piped.stdout.text, "\u001b[2J\n");
+  });
   it("aligns wide characters by their display width", () => {
     assert.deepEqual([displayWidth("日本"), displayWidth("é"), displayWidth("🚀"), displayWidth("abc")], [4, 1, 2, 3]);
   });

@@ -80,7 +80,7 @@ async function deviceLogin({ client }: Connection, wishes: LoginWishes, output: 
   const page = `${login.verification_uri}?code=${encodeURIComponent(login.user_code)}`;
   output.print(`Open ${page}\nand confirm the code ${login.user_code}`);
   output.print(`Without a browser, run this where you are signed in: millrace auth approve ${login.user_code}`);
-  if (!wishes["no-open"]) await openBrowser(page);
+  if (!wishes["no-open"] && /^https?:$/.test(URL.parse(page)?.protocol ?? "")) await openBrowser(page);
   output.progress("Waiting for the confirmation ...");
   return pollForToken(client, login.device_code);
 }
