@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -274,6 +274,34 @@ while time.time() < end:
     assert.match(built, /Building virtualenv/);
     assert.doesNotMatch(await start({ requirements }), /PLANTED CODE RUNS/);
   });
+
+  at(
+    "uid",
+    "have a folder only once no process of an earlier phase is left, which could write to it through a helper",
+    async () => {
+      const place = await commit(await repository({ file: "" }));
+      const [script, marker] = [join(folder, "marker.py"), join(folder, "alive")];
+      await writeFile(script, `import os\nwhile True: os.utime(${JSON.stringify(marker)})\n`);
+      await writeFile(marker, "");
+      await chmod(marker, 0o666);
+      await engine.close();
+      engine = await fixture.open({ jobEnvironment: { PATH: process.env["PATH"] ?? "" } });
+      const known = await readdir(join(fixture.dataDir, "envs/1"));
+      const leave = `(setsid python3 -S ${script} >/dev/null 2>&1 &); exec git -c safe.directory='*' upload-pack ${place} #`;
+      // A direct reference is built as the job's own user.
+      const built = await start({
+        requirements: "# a @ b",
+        repository: "somebody@somewhere:repository",
+        environment: { GIT_SSH_COMMAND: `sh -c "${leave.replaceAll('"', '\\"')}"` },
+      });
+      assert.match(built, /Building virtualenv/);
+      const all = await readdir(join(fixture.dataDir, "envs/1"));
+      const [made = ""] = all.filter((name) => /^[0-9a-f]{40}$/.test(name) && !known.includes(name));
+      const { birthtimeNs } = await stat(join(fixture.dataDir, "envs/1", made), { bigint: true });
+      const { mtimeNs } = await stat(marker, { bigint: true });
+      assert.ok(mtimeNs > 0n && mtimeNs <= birthtimeNs, `alive ${(mtimeNs - birthtimeNs) / 1000n} us after`);
+    },
+  );
 
   at("bwrap", "are stored with their team's, with their size", async () => {
     await start({ requirements: "# sized", teamId: 5 });

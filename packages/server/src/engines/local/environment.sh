@@ -83,7 +83,8 @@ seal() {
   chown -R -h 0:0 "$MILLRACE_VENV" && chmod -R u-s,g-s,go-w,a+rX "$MILLRACE_VENV"
 }
 
-# Creates an empty virtualenv folder for this user. While it is being built, it counts toward the job's disk limit.
+# Creates an empty virtualenv folder for this user, who must have no processes left: one of an earlier phase could write to
+# the folder, even if it cannot reach it, because a job of a colleague can open the folder for it. While it is being built, it counts toward the job's disk limit.
 begin() {
   rm -rf "$MILLRACE_VENV" "$MILLRACE_VENV.size" "$MILLRACE_VENV.compile"
   mkdir "$MILLRACE_VENV" || exit
@@ -132,8 +133,8 @@ echo "Building virtualenv with Python $version"
 if [ -n "$wheels" ] && [ -n "$uv" ]; then
   # Only uv runs here, as a user that no job ever has, so the cache contains only published packages. These files need no
   # `seal`. The server compiles them to bytecode later, so that the job does not wait for it.
-  begin "$keeper"
   fresh "$keeper"
+  begin "$keeper"
   open_lock "$envs/cache.lock"
   exec 7>"$envs/cache.lock"
   until flock -s -w 1 7; do cancelled; done
@@ -150,8 +151,8 @@ if [ -n "$wheels" ] && [ -n "$uv" ]; then
   cancelled
   true >"$envs/cache.lock"
 fi
-begin "$owner"
 [ -n "$named" ] || fresh "$owner"
+begin "$owner"
 if ("$build") 9>&-; then
   seal && keep
 fi
