@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { execFileSync, type StdioOptions, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, mkdirSync, openSync, symlinkSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, symlinkSync, writeFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { JobUsers } from "../../src/engines/local/isolation/users.ts";
-import { byFolder, isAlive, ProcessSearch } from "../../src/engines/local/processes/processes.ts";
+import { byFolder, byUser, isAlive, ProcessSearch } from "../../src/engines/local/processes/processes.ts";
 import { attemptNamed, observeOne } from "../support/attempts.ts";
 import { jobSpec } from "../support/job-spec.ts";
 import { localFixture, whyNot } from "../support/local-engine.ts";
@@ -33,6 +33,36 @@ it("a supervisor exits if its folder was removed", async () => {
 engineConformance("local, isolation none", () => localFixture("none"));
 engineConformance("local, isolation uid", () => localFixture("uid"), await whyNot("uid"));
 engineConformance("local, isolation bwrap", () => localFixture("bwrap"), await whyNot("bwrap"));
+
+it("at uid, processes that kill whoever comes to kill them are ended, beside those of other attempts", async (t) => {
+  const skip = await whyNot("uid");
+  if (skip) return t.skip(skip);
+  const fixture = await localFixture("uid");
+  const engine = await fixture.open();
+  const killer = `import os
+if os.fork(): os._exit(0)
+os.setsid()
+open("begun", "w")
+while True:
+    try: os.kill(-1, 9)
+    except OSError: pass
+`;
+  const keys = [];
+  for (const query of [killer, "open('begun', 'w')", killer]) {
+    const one = jobSpec({ jobId: `job-${keys.length}`, queryType: "PYTHON", query });
+    await engine.submit(one);
+    for (const deadline = Date.now() + 60_000; (await observeOne(engine, one.key)).state !== "EXITED"; await sleep(5))
+      assert.ok(Date.now() < deadline);
+    while (!existsSync(fixture.folder(one.key).file("work/begun"))) await sleep(5);
+    keys.push(one.key);
+  }
+  const owners = new Set(keys.map((key) => fixture.folder(key).owner()));
+  assert.deepEqual(await engine.sweep(keys), []);
+  assert.deepEqual((await new ProcessSearch().all(byUser(owners))).pids, []);
+  for (const key of keys) await engine.cleanup(key);
+  await engine.close();
+  await fixture.stop();
+});
 
 it("a job from an earlier boot is lost, unless it had ended", async () => {
   const fixture = await localFixture("none");

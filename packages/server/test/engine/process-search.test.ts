@@ -59,7 +59,7 @@ it("the end of an attempt whose control group is empty looks at no processes of 
       bootId: "",
       cgroups: { isEmpty: () => isEmpty, pids: () => [] } as unknown as Cgroups,
       processes: new Asked(() => true),
-      endUser: async () => {},
+      endUser: async () => true,
     }).sweep([folder]);
   assert.deepEqual(await sweep(true), []);
   assert.deepEqual(asked, []);

@@ -16,8 +16,11 @@ export interface SweeperOptions {
   /** Undefined if control groups are not used. */
   readonly cgroups: Cgroups | undefined;
   readonly processes: AttemptProcesses;
-  /** Kills all processes of the attempt's user at once. Does nothing if the attempt no longer owns its user id. */
-  readonly endUser: (folder: AttemptFolder) => Promise<void>;
+  /**
+   * Kills all processes of the attempt's user at once. Does nothing if the attempt no longer owns its user id. Returns
+   * false if it may not have reached all.
+   */
+  readonly endUser: (folder: AttemptFolder) => Promise<boolean>;
 }
 
 export class Sweeper {
@@ -47,7 +50,7 @@ export class Sweeper {
 
   /**
    * Kills all processes of the attempts' user ids at once. A list of processes would miss processes that fork and exit
-   * while the list is read. Returns the attempts whose control group still has processes.
+   * while the list is read. Returns the attempts that may still have processes.
    */
   async #endUsers(folders: readonly AttemptFolder[]): Promise<AttemptFolder[]> {
     const { bootId, cgroups, processes, endUser } = this.#options;
@@ -59,13 +62,14 @@ export class Sweeper {
     const unsure = processes
       .ofUsers(folders)
       .filter((folder) => folder.supervisor()?.bootId === bootId && isEmpty(folder) !== true);
+    const reached = new Set<AttemptFolder>();
     for (const folder of unsure) {
-      await endUser(folder);
+      if (await endUser(folder)) reached.add(folder);
       const group = folder.group();
       // Also kill processes in the control group that have not switched to the user id yet.
       if (group) signalAll(cgroups?.pids(group) ?? [], "SIGKILL");
     }
-    return unsure.filter((folder) => isEmpty(folder) === false);
+    return unsure.filter((folder) => isEmpty(folder) === false || (!reached.has(folder) && isEmpty(folder) !== true));
   }
 
   async #left(folders: readonly AttemptFolder[], ended: boolean): Promise<Found> {

@@ -66,8 +66,11 @@ export interface Isolation {
   handUser(from: AttemptFolder, to: AttemptFolder): void;
   /** Whether the attempt still owns its user id. */
   holdsUser(folder: AttemptFolder): boolean;
-  /** Kills all processes of the attempt's user at once. Does nothing if the attempt no longer owns its user id. */
-  endUser(folder: AttemptFolder): Promise<void>;
+  /**
+   * Kills all processes of the attempt's user at once. Does nothing if the attempt no longer owns its user id. Returns
+   * false if it may not have reached all.
+   */
+  endUser(folder: AttemptFolder): Promise<boolean>;
   /**
    * Returns the job's temporary folder as the job sees it; undefined if the job uses the machine's temporary folder.
    */
@@ -150,7 +153,7 @@ export class NoIsolation implements Isolation {
   async clearUser(): Promise<void> {}
   freeUser(): void {}
   handUser(): void {}
-  async endUser(): Promise<void> {}
+  endUser = async (): Promise<boolean> => true;
   holdsUser(): boolean {
     return true;
   }
@@ -216,15 +219,28 @@ const groupsOf = ({ store, environments }: Inside): number[] =>
 /** Shell command that kills all processes of the current user in one system call, so that none escapes by forking. */
 const endEverything = "kill -KILL -1 2>/dev/null; true";
 
-async function endAllOf(setpriv: string, uid: number): Promise<void> {
+/**
+ * Kills all processes of a user. Returns false if they were faster: the process that is to kill them has become one of
+ * theirs before, so that they may kill it.
+ */
+async function endAllOf(setpriv: string, uid: number): Promise<boolean> {
   const [program = "", ...rest] = [...becoming(setpriv, uid), "/bin/sh", "-c", endEverything];
-  await promisify(execFile)(program, rest, { env: { PATH: "/usr/bin:/bin" } });
+  try {
+    await promisify(execFile)(program, rest, { env: { PATH: "/usr/bin:/bin" } });
+    return true;
+  } catch (error) {
+    if ((error as { signal?: unknown }).signal === "SIGKILL") return false;
+    throw error;
+  }
 }
 
-async function endUser({ programs, users }: UserOptions, folder: AttemptFolder): Promise<void> {
+async function endUser({ programs, users }: UserOptions, folder: AttemptFolder): Promise<boolean> {
   const uid = folder.owner();
-  if (users.isHeldBy(uid, folder.key)) await endAllOf(programs.setpriv, uid);
+  return users.isHeldBy(uid, folder.key) ? endAllOf(programs.setpriv, uid) : true;
 }
+
+/** Maximum number of tries to kill processes that kill whoever comes to do it. */
+const mostTries = 50;
 
 export interface UserOptions {
   readonly programs: Programs & { readonly setpriv: string };
@@ -284,7 +300,7 @@ export class UserIsolation implements Isolation {
     return this.#options.users.isHeldBy(folder.owner(), folder.key);
   }
 
-  endUser(folder: AttemptFolder): Promise<void> {
+  endUser(folder: AttemptFolder): Promise<boolean> {
     return endUser(this.#options, folder);
   }
 
@@ -315,7 +331,8 @@ export class UserIsolation implements Isolation {
   }
 
   async endConfined({ group }: WarehouseView): Promise<void> {
-    if (group !== undefined) await endAllOf(this.#options.programs.setpriv, group);
+    if (group === undefined) return;
+    for (let tries = 0; tries < mostTries; tries++) if (await endAllOf(this.#options.programs.setpriv, group)) return;
   }
 
   enter(inside: Inside): string {
@@ -373,8 +390,8 @@ export class SandboxIsolation implements Isolation {
     return this.#options.users?.users.isHeldBy(folder.owner(), folder.key) ?? true;
   }
 
-  async endUser(folder: AttemptFolder): Promise<void> {
-    if (this.#options.users) await endUser(this.#options.users, folder);
+  async endUser(folder: AttemptFolder): Promise<boolean> {
+    return this.#options.users ? endUser(this.#options.users, folder) : true;
   }
 
   temporary(): string {
