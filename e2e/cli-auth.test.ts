@@ -189,6 +189,23 @@ describe("millrace auth", { concurrency: 4 }, () => {
     assert.equal((await stat(cli.path("work/.datachain/config"))).mode & 0o777, 0o600);
   });
 
+  test("a server that only the project names becomes the user's server only if the user says so", async () => {
+    const cli = await create();
+    await mkdir(cli.path("work/.datachain"));
+    await writeFile(cli.path("work/.datachain/config"), `[studio]\nurl = "${suite.server.url}"\n`);
+    assert.match(
+      await cli.refused(1, "auth", "login", "--no-open"),
+      /^error: Only the settings of this project name the server \S+\n[\s\S]* next: millrace auth login --local, or /,
+    );
+    await signIn(cli, "--local");
+    await cli.json("job", "ls");
+    const other = await create({ token: suite.token });
+    await mkdir(other.path("work/.datachain"));
+    await writeFile(other.path("work/.datachain/config"), `[studio]\nurl = "${suite.server.url}"\n`);
+    assert.match(await other.refused(4, "job", "ls"), /^error: Your token was not sent to \S+\n[\s\S]*add --url /);
+    await other.json("job", "ls", "--url", suite.server.url);
+  });
+
   test("a login opens a page only over HTTP, whatever the server answers", async () => {
     const pages = ["file:///tmp/innocent.desktop", "https://example.invalid/auth/device-login"];
     for (const page of pages) {

@@ -8,6 +8,7 @@ import {
   missingToken,
   readSettings,
   readStoredSettings,
+  type Settings,
   settingsFile,
   storeSettings,
 } from "../settings.ts";
@@ -21,6 +22,7 @@ const login: Handler<"auth login"> = async ({ flags }, output) => {
   const { openConnection } = await import("../connection.ts");
   const settings = await readSettings({ url: flags.url ?? flags.hostname });
   const { url } = settings;
+  if (!flags.local) refuseServerOfProject(url);
   await refuseSecondLogin(url.value, level(flags));
   const token = await deviceLogin(openConnection({ url }), flags, output);
   const team = await defaultTeam(openConnection({ url, token: { value: token, source: "login" } }), flags.team);
@@ -32,6 +34,18 @@ const login: Handler<"auth login"> = async ({ flags }, output) => {
   }
   return 0;
 };
+
+/**
+ * Throws if only the settings of the project name the server. A sign-in would make it the user's server everywhere, and
+ * whoever has cloned the project does not know which server it names.
+ */
+function refuseServerOfProject({ value, source }: Settings["url"]): void {
+  if (source !== settingsFile("local")) return;
+  throw new CliError(`Only the settings of this project name the server ${value}`, {
+    why: `A sign-in without --local would make it your server everywhere. Its address is in ${source}`,
+    next: `millrace auth login --local, or millrace auth login --url ${value} for all projects`,
+  });
+}
 
 /**
  * Throws if there is already a working login to the same server, because the token of that login would stay valid
