@@ -16,9 +16,12 @@ eval "$("$python" -I "${0%/*}/pip-settings.py" "$requirements")"
 "$uv" venv --quiet --allow-existing --python "$python" "$venv" || exit
 if [ -n "$cache" ]; then
   export UV_CACHE_DIR=$cache
-  set -- --only-binary :all: --requirement "$requirements"
-  "$uv" pip compile --quiet --python "$venv/bin/python" --only-binary :all: "$requirements" >/dev/null 2>&1 || exit
-else
-  set -- ${compile:+--compile-bytecode} --requirement "$requirements"
+  # If a package has no wheel, another build without a cache follows: it reports why it fails, if it does.
+  exec 4>&1
+  code=$({
+    { "$uv" pip install --python "$venv/bin/python" --only-binary :all: --requirement "$requirements" 2>&1; echo $? >&3; } |
+      sed -u '/^error:/,$d; /^  ×/,$d' >&4
+  } 3>&1)
+  exit "$code"
 fi
-exec "$uv" pip install --python "$venv/bin/python" "$@"
+exec "$uv" pip install --python "$venv/bin/python" ${compile:+--compile-bytecode} --requirement "$requirements"
