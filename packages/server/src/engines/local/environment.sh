@@ -84,7 +84,8 @@ seal() {
 }
 
 # Creates an empty virtualenv folder for this user, who must have no processes left: one of an earlier phase could write to
-# the folder, even if it cannot reach it, because a job of a colleague can open the folder for it. While it is being built, it counts toward the job's disk limit.
+# the folder, even if it cannot reach it, because a job of a colleague can open the folder for it. While it is being built,
+# it counts toward the job's disk limit.
 begin() {
   rm -rf "$MILLRACE_VENV" "$MILLRACE_VENV.size" "$MILLRACE_VENV.compile"
   mkdir "$MILLRACE_VENV" || exit

@@ -48,7 +48,10 @@ export class EarlyUv {
   /** Ends an installation that is under way. What it has written is removed by the next one. */
   close(): void {
     this.#closed = true;
-    const { pid, exitCode, signalCode } = this.#child ?? {};
-    if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, "SIGKILL");
+    try {
+      if (this.#child?.pid !== undefined && this.#child.exitCode === null) process.kill(-this.#child.pid, "SIGKILL");
+    } catch {
+      // The process has just exited.
+    }
   }
 }
